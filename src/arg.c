@@ -1,0 +1,202 @@
+/*-------------------------------------------------------------------------
+ *
+ * arg.c
+ *		Checks of the arguments of SQL-callable functions.
+ *
+ * Each function takes the call, the number of the argument (from 0) and,
+ * where it serves arguments of several names, the name for messages.  A NULL
+ * in an argument that must not be NULL is refused by arg_require(), which a
+ * function calls for all of them first; the functions below it take a NULL
+ * for «the default».  Sizes come last, so the caller fetches data after all
+ * else.  Nothing here reads or writes the database.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+
+#include "arg.h"
+
+/*
+ * arg_require raises 22004 when the argument is NULL.
+ */
+void
+arg_require(FunctionCallInfo fcinfo, int argno, const char *name)
+{
+	if (PG_ARGISNULL(argno))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be NULL", name),
+				 errhint("Give a value for %s.", name)));
+}
+
+/*
+ * arg_instance_id returns the instance id: 1 to 256 bytes, else 22023.  The
+ * argument must not be NULL.
+ */
+text *
+arg_instance_id(FunctionCallInfo fcinfo, int argno)
+{
+	text	   *id = PG_GETARG_TEXT_PP(argno);
+	int			len = VARSIZE_ANY_EXHDR(id);
+
+	if (len == 0 || len > INSTANCE_ID_MAX_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 len == 0 ?
+				 errmsg("instance_id must not be empty") :
+				 errmsg("instance_id is %d bytes long, more than %d",
+						len, INSTANCE_ID_MAX_BYTES),
+				 errhint("An instance id has 1 to %d bytes.", INSTANCE_ID_MAX_BYTES)));
+	return id;
+}
+
+/*
+ * arg_status returns the status that the argument names, else raises 22023.
+ * The argument must not be NULL.
+ */
+SnapshotStatus
+arg_status(FunctionCallInfo fcinfo, int argno)
+{
+	text	   *name = PG_GETARG_TEXT_PP(argno);
+	SnapshotStatus status;
+
+	if (!status_parse(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &status))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unknown status \"%s\"", text_to_cstring(name)),
+				 errhint("A status is InProgress, Paused, Completed, Failed or Cancelled.")));
+	return status;
+}
+
+/*
+ * arg_any returns the argument as it is, NULL or not.
+ */
+NullableDatum
+arg_any(FunctionCallInfo fcinfo, int argno)
+{
+	return fcinfo->args[argno];
+}
+
+/*
+ * arg_hash returns a task id or definition hash: 32 bytes or NULL, else
+ * raises 22023.
+ */
+NullableDatum
+arg_hash(FunctionCallInfo fcinfo, int argno, const char *name)
+{
+	NullableDatum result = fcinfo->args[argno];
+	bytea	   *bytes;
+
+	if (result.isnull)
+		return result;
+
+	bytes = PG_GETARG_BYTEA_PP(argno);
+	if (VARSIZE_ANY_EXHDR(bytes) != HASH_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be %d bytes long, not %d",
+						name, HASH_BYTES, (int) VARSIZE_ANY_EXHDR(bytes)),
+				 errhint("It is a SHA-256; sayiir_task_id(name) gives that of a task.")));
+	result.value = PointerGetDatum(bytes);
+	return result;
+}
+
+/*
+ * arg_count returns a number that is at least 0 or NULL, else raises 22023.
+ */
+NullableDatum
+arg_count(FunctionCallInfo fcinfo, int argno, const char *name)
+{
+	NullableDatum result = fcinfo->args[argno];
+
+	if (!result.isnull && DatumGetInt32(result.value) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must not be negative, but is %d",
+						name, DatumGetInt32(result.value)),
+				 errhint("Give 0 or more, or NULL for the default.")));
+	return result;
+}
+
+/*
+ * arg_version returns an expected version, at least 0 (else 22023), or
+ * VERSION_NOT_EXPECTED for NULL.
+ */
+int
+arg_version(FunctionCallInfo fcinfo, int argno, const char *name)
+{
+	NullableDatum version = arg_count(fcinfo, argno, name);
+
+	return version.isnull ? VERSION_NOT_EXPECTED : DatumGetInt32(version.value);
+}
+
+/*
+ * arg_priority returns a priority as int2: 1 to 5 (else 22023), 3 for NULL.
+ */
+Datum
+arg_priority(FunctionCallInfo fcinfo, int argno)
+{
+	int			priority = PG_ARGISNULL(argno) ? 3 : PG_GETARG_INT32(argno);
+
+	if (priority < 1 || priority > 5)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("task_priority must be 1 to 5, but is %d", priority),
+				 errhint("1 is the most urgent, 3 the default.")));
+	return Int16GetDatum(priority);
+}
+
+/*
+ * arg_tags returns a list of tags, empty for NULL.  A NULL among them or a
+ * second dimension is refused with 22023; the lower bound is the caller's and
+ * is kept.
+ */
+ArrayType *
+arg_tags(FunctionCallInfo fcinfo, int argno)
+{
+	ArrayType  *tags;
+
+	if (PG_ARGISNULL(argno))
+		return construct_empty_array(TEXTOID);
+
+	tags = PG_GETARG_ARRAYTYPE_P(argno);
+	if (ARR_NDIM(tags) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("task_tags must have one dimension, not %d", ARR_NDIM(tags)),
+				 errhint("Give a plain list, such as ARRAY['gpu', 'eu'].")));
+	if (array_contains_nulls(tags))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("task_tags must not contain a NULL"),
+				 errhint("Leave the element out.")));
+	return tags;
+}
+
+/*
+ * arg_data returns a snapshot or an output, detoasted, or NULL.  More than
+ * 256 MB are refused with 54000, before anything is copied.
+ */
+NullableDatum
+arg_data(FunctionCallInfo fcinfo, int argno, const char *name)
+{
+	NullableDatum result = fcinfo->args[argno];
+	Size		size;
+
+	if (result.isnull)
+		return result;
+
+	size = toast_raw_datum_size(result.value) - VARHDRSZ;
+	if (size > DATA_MAX_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("%s is %zu bytes long, more than %d",
+						name, size, DATA_MAX_BYTES),
+				 errhint("Keep large results elsewhere and save a reference to them.")));
+	result.value = PointerGetDatum(PG_DETOAST_DATUM_PACKED(result.value));
+	return result;
+}

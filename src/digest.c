@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ *
+ * digest.c
+ *		SHA-256 by the server's own code, which is OpenSSL's where the server
+ *		was built with it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/cryptohash.h"
+#include "common/sha2.h"
+#include "miscadmin.h"
+
+#include "digest.h"
+
+/* A query can be cancelled between two pieces of this size. */
+#define DIGEST_PIECE	(16 * 1024 * 1024)
+
+/*
+ * digest_sha256 returns the SHA-256 of len bytes, in the current context.
+ */
+bytea *
+digest_sha256(const void *data, Size len)
+{
+	pg_cryptohash_ctx *ctx = pg_cryptohash_create(PG_SHA256);
+	bytea	   *result = palloc(VARHDRSZ + PG_SHA256_DIGEST_LENGTH);
+	const uint8 *next = data;
+
+	SET_VARSIZE(result, VARHDRSZ + PG_SHA256_DIGEST_LENGTH);
+
+	if (ctx == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("out of memory")));
+	if (pg_cryptohash_init(ctx) < 0)
+		elog(ERROR, "could not initialize %s context: %s", "SHA256",
+			 pg_cryptohash_error(ctx));
+	while (len > DIGEST_PIECE)
+	{
+		if (pg_cryptohash_update(ctx, next, DIGEST_PIECE) < 0)
+			elog(ERROR, "could not update %s context: %s", "SHA256",
+				 pg_cryptohash_error(ctx));
+		next += DIGEST_PIECE;
+		len -= DIGEST_PIECE;
+		CHECK_FOR_INTERRUPTS();
+	}
+	if (pg_cryptohash_update(ctx, next, len) < 0 ||
+		pg_cryptohash_final(ctx, (uint8 *) VARDATA(result),
+							PG_SHA256_DIGEST_LENGTH) < 0)
+		elog(ERROR, "could not compute %s hash: %s", "SHA256",
+			 pg_cryptohash_error(ctx));
+	pg_cryptohash_free(ctx);
+
+	return result;
+}

@@ -1,0 +1,69 @@
+/*-------------------------------------------------------------------------
+ *
+ * errors.c
+ *		The errors that more than one room raises, each worded once.
+ *
+ * Messages name the instance, never its data.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+
+#include "errors.h"
+
+/*
+ * error_no_instance raises P0002: there is no instance of this id.
+ */
+void
+error_no_instance(text *instance_id)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NO_DATA_FOUND),
+			 errmsg("workflow instance \"%s\" does not exist",
+					text_to_cstring(instance_id)),
+			 errhint("An instance exists from its first sayiir_save_snapshot until sayiir_delete_snapshot.")));
+}
+
+/*
+ * error_no_version raises P0002: the instance has no such version.
+ */
+void
+error_no_version(text *instance_id, int version)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NO_DATA_FOUND),
+			 errmsg("workflow instance \"%s\" has no version %d",
+					text_to_cstring(instance_id), version),
+			 errhint("Leave version out to load the newest.")));
+}
+
+/*
+ * error_version_conflict raises SY001: the stored version is not the one that
+ * the caller built on.  A missing instance counts as version 0.
+ */
+void
+error_version_conflict(text *instance_id, int expected, int found)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_SAYIIR_VERSION_CONFLICT),
+			 errmsg("version conflict on workflow instance \"%s\"",
+					text_to_cstring(instance_id)),
+			 errdetail("Expected version %d, found version %d.", expected, found),
+			 errhint("Load the instance again and build on its newest version.")));
+}
+
+/*
+ * error_suppressed raises 09000: a trigger that somebody put on a table of the
+ * store has swallowed a row without which the version could not be loaded.
+ */
+void
+error_suppressed(text *instance_id, const char *table)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
+			 errmsg("a row of workflow instance \"%s\" was not written to table \"%s\"",
+					text_to_cstring(instance_id), table),
+			 errhint("Look for a BEFORE trigger on that table that returns NULL.")));
+}

@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * errors.h
+ *		Own SQLSTATEs, and the errors that more than one room raises.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SAYIIR_ERRORS_H
+#define SAYIIR_ERRORS_H
+
+#include "utils/errcodes.h"
+
+/* Class SY: conditions that a client is expected to tell apart and handle */
+#define ERRCODE_SAYIIR_VERSION_CONFLICT		MAKE_SQLSTATE('S','Y','0','0','1')
+#define ERRCODE_SAYIIR_CLAIM_LOST			MAKE_SQLSTATE('S','Y','0','0','2')
+#define ERRCODE_SAYIIR_WRONG_STATE			MAKE_SQLSTATE('S','Y','0','0','3')
+
+extern void error_no_instance(text *instance_id) pg_attribute_noreturn();
+extern void error_no_version(text *instance_id, int version) pg_attribute_noreturn();
+extern void error_version_conflict(text *instance_id, int expected, int found) pg_attribute_noreturn();
+extern void error_suppressed(text *instance_id, const char *table) pg_attribute_noreturn();
+
+#endif							/* SAYIIR_ERRORS_H */

@@ -1,0 +1,160 @@
+/*-------------------------------------------------------------------------
+ *
+ * integrity.c
+ *		sayiir_check_integrity: a slow, obvious reading of the invariants that
+ *		checkpoint.c keeps.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+
+#include "arg.h"
+#include "plan.h"
+
+PG_FUNCTION_INFO_V1(sayiir_check_integrity);
+
+#define INTEGRITY_NCOLUMNS	3
+
+#define ENDED	"('Completed', 'Failed', 'Cancelled')"
+
+/*
+ * The query, once for all instances and once for one: ONLY(x) is the condition
+ * on the rows of x.  Each part gives instance, invariant, and what is wrong.
+ */
+#define INTEGRITY_SQL(ONLY) \
+	/* I1: versions 1..N, and the snapshot row says N */ \
+	"SELECT s.instance_id::text, 'I1', 'there is no version in the history'" \
+	" FROM @.sayiir_workflow_snapshots AS s" \
+	" WHERE " ONLY("s") " AND NOT EXISTS (SELECT FROM @.sayiir_workflow_snapshot_history AS h" \
+	"  WHERE h.instance_id = s.instance_id)" \
+	" UNION ALL " \
+	"SELECT v.instance_id::text, 'I1', format('there are %s versions from %s to %s in the history'," \
+	"  v.n, v.oldest, v.newest)" \
+	" FROM (SELECT h.instance_id, count(*) AS n, min(h.version) AS oldest, max(h.version) AS newest" \
+	"  FROM @.sayiir_workflow_snapshot_history AS h WHERE " ONLY("h") " GROUP BY h.instance_id) AS v" \
+	" WHERE v.oldest <> 1 OR v.newest <> v.n" \
+	" UNION ALL " \
+	"SELECT s.instance_id::text, 'I1', format('history_version is %s, the newest version is %s'," \
+	"  s.history_version, v.newest)" \
+	" FROM @.sayiir_workflow_snapshots AS s" \
+	" JOIN (SELECT h.instance_id, max(h.version) AS newest" \
+	"  FROM @.sayiir_workflow_snapshot_history AS h WHERE " ONLY("h") " GROUP BY h.instance_id) AS v" \
+	" ON v.instance_id = s.instance_id" \
+	" WHERE s.history_version <> v.newest" \
+	" UNION ALL " \
+	/* I2: hashes and status */ \
+	"SELECT h.instance_id::text, 'I2', format('data_hash of version %s is not the SHA-256 of its data'," \
+	"  h.version)" \
+	" FROM @.sayiir_workflow_snapshot_history AS h" \
+	" WHERE " ONLY("h") " AND h.data_hash <> sha256(h.data)" \
+	" UNION ALL " \
+	"SELECT s.instance_id::text, 'I2', format('%s of the snapshot is not that of version %s'," \
+	"  CASE WHEN s.status <> h.status THEN 'status' ELSE 'data_hash' END, h.version)" \
+	" FROM @.sayiir_workflow_snapshots AS s" \
+	" JOIN @.sayiir_workflow_snapshot_history AS h" \
+	" ON h.instance_id = s.instance_id AND h.version = s.history_version" \
+	" WHERE " ONLY("s") " AND (s.status <> h.status OR s.data_hash <> h.data_hash)" \
+	" UNION ALL " \
+	/* I3: nothing without its snapshot row; ended is ended */ \
+	"SELECT v.instance_id::text, 'I3', format('%s history rows without a snapshot', v.n)" \
+	" FROM (SELECT h.instance_id, count(*) AS n" \
+	"  FROM @.sayiir_workflow_snapshot_history AS h WHERE " ONLY("h") " GROUP BY h.instance_id) AS v" \
+	" WHERE NOT EXISTS (SELECT FROM @.sayiir_workflow_snapshots AS s" \
+	"  WHERE s.instance_id = v.instance_id)" \
+	" UNION ALL " \
+	"SELECT v.instance_id::text, 'I3', format('%s task rows without a snapshot', v.n)" \
+	" FROM (SELECT t.instance_id, count(*) AS n" \
+	"  FROM @.sayiir_workflow_tasks AS t WHERE " ONLY("t") " GROUP BY t.instance_id) AS v" \
+	" WHERE NOT EXISTS (SELECT FROM @.sayiir_workflow_snapshots AS s" \
+	"  WHERE s.instance_id = v.instance_id)" \
+	" UNION ALL " \
+	"SELECT s.instance_id::text, 'I3', format('%s without completed_at', s.status)" \
+	" FROM @.sayiir_workflow_snapshots AS s" \
+	" WHERE " ONLY("s") " AND s.status IN " ENDED " AND s.completed_at IS NULL" \
+	" UNION ALL " \
+	"SELECT s.instance_id::text, 'I3', format('%s with %s active tasks', s.status, v.n)" \
+	" FROM (SELECT t.instance_id, count(*) AS n" \
+	"  FROM @.sayiir_workflow_tasks AS t WHERE " ONLY("t") " AND t.status = 'active'" \
+	"  GROUP BY t.instance_id) AS v" \
+	" JOIN @.sayiir_workflow_snapshots AS s ON s.instance_id = v.instance_id" \
+	" WHERE s.status IN " ENDED \
+	" UNION ALL " \
+	/* I4: ended is the end */ \
+	"SELECT v.instance_id::text, 'I4', format('version %s follows version %s, which ended the instance'," \
+	"  v.newest, v.ended)" \
+	" FROM (SELECT h.instance_id, max(h.version) AS newest," \
+	"   min(h.version) FILTER (WHERE h.status IN " ENDED ") AS ended" \
+	"  FROM @.sayiir_workflow_snapshot_history AS h WHERE " ONLY("h") " GROUP BY h.instance_id) AS v" \
+	" WHERE v.newest > v.ended"
+
+#define EVERY_INSTANCE(x)	"true"
+#define ONE_INSTANCE(x)		x ".instance_id = $1"
+
+static PlanStatement check_all = {
+	.sql = INTEGRITY_SQL(EVERY_INSTANCE),
+	.expected = SPI_OK_SELECT,
+	.read_only = true,
+	.scans = true,
+	.nargs = 0,
+};
+
+static PlanStatement check_one = {
+	.sql = INTEGRITY_SQL(ONE_INSTANCE),
+	.expected = SPI_OK_SELECT,
+	.read_only = true,
+	.nargs = 1,
+	.argtypes = {TEXTOID},
+};
+
+static bool integrity_put(PlanCall *call, uint64 row, void *arg);
+
+/*
+ * sayiir_check_integrity(instance_id)
+ *		RETURNS TABLE (violated_by text, invariant text, detail text)
+ *
+ * One row per violation, of this instance or, with NULL, of any.  Reads every
+ * snapshot's bytes.  Takes no lock.  Errors: 22023 for the argument.
+ */
+Datum
+sayiir_check_integrity(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	NullableDatum args[1] = {plan_null()};
+	PlanCall	call;
+
+	if (!PG_ARGISNULL(0))
+		args[0] = plan_arg(PointerGetDatum(arg_instance_id(fcinfo, 0)));
+	InitMaterializedSRF(fcinfo, 0);
+
+	plan_begin(&call, fcinfo);
+	plan_for_each(&call, PG_ARGISNULL(0) ? &check_all : &check_one, args,
+				  integrity_put, rsinfo);
+	plan_end(&call);
+	return (Datum) 0;
+}
+
+/*
+ * integrity_put adds one violation to the result.
+ */
+static bool
+integrity_put(PlanCall *call, uint64 row, void *arg)
+{
+	ReturnSetInfo *rsinfo = arg;
+	Datum		values[INTEGRITY_NCOLUMNS];
+	bool		nulls[INTEGRITY_NCOLUMNS];
+	int			i;
+
+	for (i = 0; i < INTEGRITY_NCOLUMNS; i++)
+	{
+		NullableDatum value = plan_value(call, row, i + 1);
+
+		values[i] = value.value;
+		nulls[i] = value.isnull;
+	}
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	return true;
+}

@@ -1,0 +1,282 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan.c
+ *		Saved statements: prepare, keep, validate, run, check the result.
+ *
+ * Plans live as long as the backend, which serves one database.  They are
+ * made for the schema that the extension is in: when the called function is
+ * found in another schema (ALTER EXTENSION ... SET SCHEMA), or the schema
+ * under another name, the generation changes and each statement is prepared
+ * anew at its next use.  All else that can change under a plan (ALTER TABLE,
+ * DROP and CREATE EXTENSION) makes the server's plan cache invalidate it; an
+ * invalid plan is freed and made from its text again.
+ *
+ * Plans are generic: every statement finds its rows by key.  They are made
+ * with sequential scans disabled, since a plan made while a table is empty
+ * would otherwise scan it for as long as the backend lives.
+ *
+ * Results live in SPI's own memory and are gone after plan_end(); what goes to
+ * the caller is copied by plan_value_for_caller().
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/plancache.h"
+#include "utils/resowner.h"
+
+#include "plan.h"
+
+#define PLAN_FETCH_ROWS		1000	/* rows that plan_for_each holds at once */
+
+static void plan_find_schema(Oid function);
+static void plan_prepare(PlanStatement *statement);
+static SPIPlanPtr plan_ready(PlanStatement *statement);
+static void plan_bind(const PlanStatement *statement, const NullableDatum *args,
+					  Datum *values, char *nulls);
+
+/* The schema that plans are made for; the name in TopMemoryContext */
+static Oid	schema_oid = InvalidOid;
+static char *schema_name = NULL;
+static uint64 schema_generation = 0;
+
+/*
+ * plan_begin starts the part of a function that runs statements: finds the
+ * extension's schema through the called function and connects to SPI.
+ */
+void
+plan_begin(PlanCall *call, FunctionCallInfo fcinfo)
+{
+	plan_find_schema(fcinfo->flinfo->fn_oid);
+
+	call->caller = CurrentMemoryContext;
+	call->rows = NULL;
+	call->nrows = 0;
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+}
+
+/*
+ * plan_end ends what plan_begin started; rows of the call are gone then.  An
+ * error needs no plan_end: the abort of the transaction cleans up.
+ */
+void
+plan_end(PlanCall *call)
+{
+	call->rows = NULL;
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+}
+
+/*
+ * plan_run runs a statement with these arguments and returns the number of
+ * rows that it returned or, without RETURNING, wrote.
+ */
+uint64
+plan_run(PlanCall *call, PlanStatement *statement, const NullableDatum *args)
+{
+	SPIPlanPtr	plan = plan_ready(statement);
+	Datum		values[PLAN_MAX_ARGS];
+	char		nulls[PLAN_MAX_ARGS];
+	int			result;
+
+	plan_bind(statement, args, values, nulls);
+	result = SPI_execute_plan(plan, values, nulls, statement->read_only, 0);
+	if (result != statement->expected)
+		elog(ERROR, "unexpected result %s of statement: %s",
+			 SPI_result_code_string(result), statement->sql);
+
+	call->rows = SPI_tuptable;
+	call->nrows = SPI_processed;
+	return call->nrows;
+}
+
+/*
+ * plan_for_each runs a query and gives its rows to the receiver one by one,
+ * holding only some at a time, however many there are.
+ */
+void
+plan_for_each(PlanCall *call, PlanStatement *statement, const NullableDatum *args,
+			  PlanRowReceiver receiver, void *arg)
+{
+	SPIPlanPtr	plan = plan_ready(statement);
+	Datum		values[PLAN_MAX_ARGS];
+	char		nulls[PLAN_MAX_ARGS];
+	Portal		portal;
+	bool		more = true;
+
+	plan_bind(statement, args, values, nulls);
+	portal = SPI_cursor_open(NULL, plan, values, nulls, statement->read_only);
+
+	while (more)
+	{
+		uint64		row;
+
+		SPI_cursor_fetch(portal, true, PLAN_FETCH_ROWS);
+		call->rows = SPI_tuptable;
+		call->nrows = SPI_processed;
+		more = call->nrows == PLAN_FETCH_ROWS;
+		for (row = 0; row < call->nrows; row++)
+		{
+			if (!receiver(call, row, arg))
+			{
+				more = false;
+				break;
+			}
+		}
+		SPI_freetuptable(call->rows);
+		call->rows = NULL;
+	}
+	SPI_cursor_close(portal);
+}
+
+/*
+ * plan_value returns a column (from 1) of a row (from 0) of the newest
+ * result.  It lives until plan_end().
+ */
+NullableDatum
+plan_value(PlanCall *call, uint64 row, int column)
+{
+	NullableDatum result;
+
+	Assert(row < call->nrows);
+	result.value = SPI_getbinval(call->rows->vals[row], call->rows->tupdesc,
+								 column, &result.isnull);
+	return result;
+}
+
+/*
+ * plan_value_for_caller is plan_value, copied to where it outlives plan_end().
+ */
+NullableDatum
+plan_value_for_caller(PlanCall *call, uint64 row, int column)
+{
+	NullableDatum result = plan_value(call, row, column);
+	Form_pg_attribute column_type = TupleDescAttr(call->rows->tupdesc, column - 1);
+
+	if (!result.isnull && !column_type->attbyval)
+	{
+		MemoryContext old = MemoryContextSwitchTo(call->caller);
+
+		result.value = datumCopy(result.value, false, column_type->attlen);
+		MemoryContextSwitchTo(old);
+	}
+	return result;
+}
+
+/*
+ * plan_find_schema makes the schema of this function the one that statements
+ * are for.
+ */
+static void
+plan_find_schema(Oid function)
+{
+	Oid			oid = get_func_namespace(function);
+	char	   *name = get_namespace_name(oid);
+
+	if (name == NULL)
+		elog(ERROR, "cache lookup failed for the schema of function %u", function);
+
+	if (oid != schema_oid || strcmp(name, schema_name) != 0)
+	{
+		char	   *kept = MemoryContextStrdup(TopMemoryContext, name);
+
+		if (schema_name != NULL)
+			pfree(schema_name);
+		schema_name = kept;
+		schema_oid = oid;
+		schema_generation++;
+	}
+	pfree(name);
+}
+
+/*
+ * plan_ready returns the valid plan of a statement, making it if need be.
+ */
+static SPIPlanPtr
+plan_ready(PlanStatement *statement)
+{
+	if (statement->plan != NULL &&
+		statement->generation == schema_generation &&
+		SPI_plan_is_valid(statement->plan))
+		return statement->plan;
+
+	if (statement->plan != NULL)
+	{
+		SPIPlanPtr	old = statement->plan;
+
+		statement->plan = NULL;
+		SPI_freeplan(old);
+	}
+	plan_prepare(statement);
+	return statement->plan;
+}
+
+/*
+ * plan_prepare makes the plan of a statement that has none.  The plan is
+ * published only when nothing can fail any more.
+ */
+static void
+plan_prepare(PlanStatement *statement)
+{
+	const char *schema = quote_identifier(schema_name);
+	StringInfoData sql;
+	const char *c;
+	SPIPlanPtr	plan;
+
+	initStringInfo(&sql);
+	for (c = statement->sql; *c != '\0'; c++)
+	{
+		if (*c == '@')
+			appendStringInfoString(&sql, schema);
+		else
+			appendStringInfoChar(&sql, *c);
+	}
+
+	plan = SPI_prepare_cursor(sql.data, statement->nargs, statement->argtypes,
+							  CURSOR_OPT_GENERIC_PLAN);
+	if (plan == NULL)
+		elog(ERROR, "SPI_prepare failed with %s: %s",
+			 SPI_result_code_string(SPI_result), sql.data);
+	if (SPI_keepplan(plan) != 0)
+		elog(ERROR, "SPI_keepplan failed: %s", sql.data);
+	statement->plan = plan;
+	statement->generation = schema_generation;
+	pfree(sql.data);
+
+	if (!statement->scans)
+	{
+		int			nest_level = NewGUCNestLevel();
+		CachedPlan *generic;
+
+		(void) set_config_option("enable_seqscan", "off", PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+		generic = SPI_plan_get_cached_plan(plan);
+		if (generic != NULL)
+			ReleaseCachedPlan(generic, CurrentResourceOwner);
+		AtEOXact_GUC(true, nest_level);
+	}
+}
+
+/*
+ * plan_bind turns arguments into what SPI takes.
+ */
+static void
+plan_bind(const PlanStatement *statement, const NullableDatum *args,
+		  Datum *values, char *nulls)
+{
+	int			i;
+
+	for (i = 0; i < statement->nargs; i++)
+	{
+		values[i] = args[i].value;
+		nulls[i] = args[i].isnull ? 'n' : ' ';
+	}
+}

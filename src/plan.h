@@ -1,0 +1,72 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan.h
+ *		Saved statements: the only way by which this library runs SQL.
+ *
+ * A room declares each of its statements as a static PlanStatement, beside the
+ * code that runs it.  In the text, '@' stands for the schema of the
+ * extension; parameters have built-in types; what the text names without a
+ * schema is found in pg_catalog, since all SQL-callable functions pin
+ * search_path.  The text must keep its meaning whatever the caller has set: no
+ * backslash, no array literal, no comparison with a NULL constant.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SAYIIR_PLAN_H
+#define SAYIIR_PLAN_H
+
+#include "executor/spi.h"
+#include "fmgr.h"
+
+#define PLAN_MAX_ARGS	24
+
+typedef struct PlanStatement
+{
+	const char *sql;			/* '@' is the schema of the extension */
+	int			expected;		/* SPI_OK_* that it must return */
+	bool		read_only;		/* runs under the caller's own snapshot */
+	bool		scans;			/* reads whole tables, on purpose */
+	int			nargs;
+	Oid			argtypes[PLAN_MAX_ARGS];
+
+	/* owned by plan.c */
+	SPIPlanPtr	plan;
+	uint64		generation;		/* of the schema that the plan was made for */
+} PlanStatement;
+
+/* One call of an SQL-callable function, between plan_begin and plan_end */
+typedef struct PlanCall
+{
+	MemoryContext caller;		/* where results for the caller go */
+	SPITupleTable *rows;		/* of the newest plan_run */
+	uint64		nrows;			/* rows returned, or rows written */
+} PlanCall;
+
+/* Receives one row of plan_for_each; false ends the reading */
+typedef bool (*PlanRowReceiver) (PlanCall *call, uint64 row, void *arg);
+
+extern void plan_begin(PlanCall *call, FunctionCallInfo fcinfo);
+extern void plan_end(PlanCall *call);
+extern uint64 plan_run(PlanCall *call, PlanStatement *statement, const NullableDatum *args);
+extern void plan_for_each(PlanCall *call, PlanStatement *statement, const NullableDatum *args,
+						  PlanRowReceiver receiver, void *arg);
+extern NullableDatum plan_value(PlanCall *call, uint64 row, int column);
+extern NullableDatum plan_value_for_caller(PlanCall *call, uint64 row, int column);
+
+static inline NullableDatum
+plan_arg(Datum value)
+{
+	NullableDatum arg = {value, false};
+
+	return arg;
+}
+
+static inline NullableDatum
+plan_null(void)
+{
+	NullableDatum arg = {(Datum) 0, true};
+
+	return arg;
+}
+
+#endif							/* SAYIIR_PLAN_H */

@@ -1,0 +1,181 @@
+/*-------------------------------------------------------------------------
+ *
+ * task_row.c
+ *		The task rows of an instance.
+ *
+ * All callers hold the lock of the instance's snapshot row, so a task row has
+ * one writer at a time and what a statement reads is the newest.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+
+#include "errors.h"
+#include "task_row.h"
+
+static PlanStatement find_completed = {
+	.sql =
+	"SELECT t.output IS NOT DISTINCT FROM $3, t.completed_version"
+	" FROM @.sayiir_workflow_tasks AS t"
+	" WHERE t.instance_id = $1 AND t.task_id = $2 AND t.status = 'completed'",
+	.expected = SPI_OK_SELECT,
+	.nargs = 3,
+	.argtypes = {TEXTOID, BYTEAOID, BYTEAOID},
+};
+
+/* The usual case: the task is there since it became active */
+static PlanStatement complete_known = {
+	.sql =
+	"UPDATE @.sayiir_workflow_tasks AS t"
+	" SET status = 'completed', completed_at = now(), error = NULL,"
+	" output = COALESCE($3, t.output), completed_version = $4"
+	" WHERE t.instance_id = $1 AND t.task_id = $2 AND t.status <> 'completed'",
+	.expected = SPI_OK_UPDATE,
+	.nargs = 4,
+	.argtypes = {TEXTOID, BYTEAOID, BYTEAOID, INT4OID},
+};
+
+/*
+ * The others: a task that never was current, such as a branch of a fork, or
+ * one that is completed already, whose output changes if there is a new one.
+ * A row that was inserted, and so is newly completed, has no xmax.
+ */
+static PlanStatement complete_other = {
+	.sql =
+	"INSERT INTO @.sayiir_workflow_tasks AS t"
+	" (instance_id, task_id, status, completed_at, output, completed_version)"
+	" VALUES ($1, $2, 'completed', now(), $3, $4)"
+	" ON CONFLICT (instance_id, task_id) DO UPDATE"
+	" SET completed_at = now(), output = EXCLUDED.output,"
+	" completed_version = EXCLUDED.completed_version"
+	" WHERE EXCLUDED.output IS NOT NULL AND t.output IS DISTINCT FROM EXCLUDED.output"
+	" RETURNING t.xmax = 0",
+	.expected = SPI_OK_INSERT_RETURNING,
+	.nargs = 4,
+	.argtypes = {TEXTOID, BYTEAOID, BYTEAOID, INT4OID},
+};
+
+static PlanStatement activate = {
+	.sql =
+	"INSERT INTO @.sayiir_workflow_tasks AS t"
+	" (instance_id, task_id, status, started_at)"
+	" VALUES ($1, $2, 'active', now())"
+	" ON CONFLICT (instance_id, task_id) DO UPDATE"
+	" SET status = 'active', started_at = COALESCE(t.started_at, now()),"
+	" completed_at = NULL, error = NULL"
+	" WHERE t.status NOT IN ('active', 'completed')",
+	.expected = SPI_OK_INSERT,
+	.nargs = 2,
+	.argtypes = {TEXTOID, BYTEAOID},
+};
+
+static PlanStatement close_all = {
+	.sql =
+	"UPDATE @.sayiir_workflow_tasks AS t"
+	" SET status = $2, completed_at = now(), error = $3,"
+	" completed_version = CASE WHEN $2 = 'completed' THEN $4 ELSE t.completed_version END"
+	" WHERE t.instance_id = $1 AND t.status = 'active'",
+	.expected = SPI_OK_UPDATE,
+	.nargs = 4,
+	.argtypes = {TEXTOID, TEXTOID, TEXTOID, INT4OID},
+};
+
+static PlanStatement delete_all = {
+	.sql =
+	"DELETE FROM @.sayiir_workflow_tasks AS t WHERE t.instance_id = $1",
+	.expected = SPI_OK_DELETE,
+	.nargs = 1,
+	.argtypes = {TEXTOID},
+};
+
+/*
+ * task_row_find_completed tells whether the task is completed, with which
+ * version and whether with this output.
+ */
+bool
+task_row_find_completed(PlanCall *call, text *instance_id, Datum task_id,
+						Datum output, TaskRow *found)
+{
+	NullableDatum args[] = {
+		plan_arg(PointerGetDatum(instance_id)),
+		plan_arg(task_id),
+		plan_arg(output),
+	};
+	NullableDatum version;
+
+	if (plan_run(call, &find_completed, args) == 0)
+		return false;
+	found->same_output = DatumGetBool(plan_value(call, 0, 1).value);
+	version = plan_value(call, 0, 2);
+	found->completed_version = version.isnull ? 0 : DatumGetInt32(version.value);
+	return true;
+}
+
+/*
+ * task_row_complete makes the task completed with this output, NULL for the
+ * output that is stored.  Returns whether it was not completed before.
+ */
+bool
+task_row_complete(PlanCall *call, text *instance_id, Datum task_id,
+				  NullableDatum output, int version)
+{
+	NullableDatum args[] = {
+		plan_arg(PointerGetDatum(instance_id)),
+		plan_arg(task_id),
+		output,
+		plan_arg(Int32GetDatum(version)),
+	};
+
+	if (plan_run(call, &complete_known, args) > 0)
+		return true;
+	if (plan_run(call, &complete_other, args) > 0)
+		return DatumGetBool(plan_value(call, 0, 1).value);
+	return false;
+}
+
+/*
+ * task_row_activate makes the task active.  One that is completed stays so, and
+ * the first started_at stays.
+ */
+void
+task_row_activate(PlanCall *call, text *instance_id, Datum task_id)
+{
+	NullableDatum args[] = {
+		plan_arg(PointerGetDatum(instance_id)),
+		plan_arg(task_id),
+	};
+
+	plan_run(call, &activate, args);
+}
+
+/*
+ * task_row_close_all closes every active task of an instance that ended so,
+ * with the error of the workflow, which may be NULL.
+ */
+void
+task_row_close_all(PlanCall *call, text *instance_id, SnapshotStatus ended,
+				   NullableDatum error, int version)
+{
+	NullableDatum args[] = {
+		plan_arg(PointerGetDatum(instance_id)),
+		plan_arg(CStringGetTextDatum(status_of_closed_task(ended))),
+		error,
+		plan_arg(Int32GetDatum(version)),
+	};
+
+	plan_run(call, &close_all, args);
+}
+
+/*
+ * task_row_delete_all deletes the tasks of an instance.
+ */
+void
+task_row_delete_all(PlanCall *call, text *instance_id)
+{
+	NullableDatum args[] = {plan_arg(PointerGetDatum(instance_id))};
+
+	plan_run(call, &delete_all, args);
+}

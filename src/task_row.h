@@ -1,0 +1,30 @@
+/*-------------------------------------------------------------------------
+ *
+ * task_row.h
+ *		The task rows of an instance.  Only checkpoint.c writes through this.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SAYIIR_TASK_ROW_H
+#define SAYIIR_TASK_ROW_H
+
+#include "plan.h"
+#include "status.h"
+
+/* What is stored of a completed task, compared with an output */
+typedef struct TaskRow
+{
+	bool		same_output;	/* stored output equals the given one */
+	int			completed_version;	/* 0 when not known */
+} TaskRow;
+
+extern bool task_row_find_completed(PlanCall *call, text *instance_id, Datum task_id,
+									Datum output, TaskRow *found);
+extern bool task_row_complete(PlanCall *call, text *instance_id, Datum task_id,
+							  NullableDatum output, int version);
+extern void task_row_activate(PlanCall *call, text *instance_id, Datum task_id);
+extern void task_row_close_all(PlanCall *call, text *instance_id, SnapshotStatus ended,
+							   NullableDatum error, int version);
+extern void task_row_delete_all(PlanCall *call, text *instance_id);
+
+#endif							/* SAYIIR_TASK_ROW_H */

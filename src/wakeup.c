@@ -1,0 +1,115 @@
+/*-------------------------------------------------------------------------
+ *
+ * wakeup.c
+ *		When a hint is sent, and by which way; sayiir_decode_hint.
+ *
+ * A hint is only a hint: a worker that missed one finds the task at its next
+ * poll.  So nothing about a hint may fail the save that it belongs to.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "commands/async.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+
+#include "arg.h"
+#include "encoding.h"
+#include "hint.h"
+#include "settings.h"
+#include "wakeup.h"
+
+#define TASK_READY_CHANNEL	"sayiir_task_ready"
+
+/* NOTIFY refuses a payload of this length; the server does not export it */
+#define NOTIFY_PAYLOAD_LIMIT	(BLCKSZ - NAMEDATALEN - 128)
+
+PG_FUNCTION_INFO_V1(sayiir_decode_hint);
+
+/*
+ * wakeup_task_ready tells listeners, when the transaction commits, that this
+ * task can be run.  A hint that is too long for NOTIFY is sent empty; one
+ * whose text cannot become UTF-8 is not sent.
+ *
+ * PostgreSQL refuses PREPARE TRANSACTION afterwards, so this is called only
+ * when there is somebody to be woken.
+ */
+void
+wakeup_task_ready(text *instance_id, Datum task_id, Datum definition_hash,
+				  ArrayType *tags)
+{
+	Hint		hint;
+	Datum	   *elements;
+	int			i;
+
+	if (setting_notify == NOTIFY_OFF)
+		return;
+
+	if (!encoding_to_utf8(VARDATA_ANY(instance_id), VARSIZE_ANY_EXHDR(instance_id),
+						  &hint.instance_id.bytes, &hint.instance_id.len))
+		return;
+	hint.task_id = (const uint8 *) VARDATA_ANY(DatumGetByteaPP(task_id));
+	hint.definition_hash = (const uint8 *) VARDATA_ANY(DatumGetByteaPP(definition_hash));
+
+	deconstruct_array(tags, TEXTOID, -1, false, TYPALIGN_INT,
+					  &elements, NULL, &hint.ntags);
+	hint.tags = palloc(sizeof(HintText) * (hint.ntags + 1));
+	for (i = 0; i < hint.ntags; i++)
+	{
+		text	   *tag = DatumGetTextPP(elements[i]);
+
+		if (!encoding_to_utf8(VARDATA_ANY(tag), VARSIZE_ANY_EXHDR(tag),
+							  &hint.tags[i].bytes, &hint.tags[i].len))
+			return;
+	}
+
+	if (hint_encoded_length(&hint) >= NOTIFY_PAYLOAD_LIMIT)
+		Async_Notify(TASK_READY_CHANNEL, "");
+	else
+		Async_Notify(TASK_READY_CHANNEL, hint_encode(&hint));
+}
+
+/*
+ * sayiir_decode_hint(payload text)
+ *		RETURNS TABLE (instance_id text, task_id bytea, definition_hash bytea, tags text[])
+ *
+ * One row; none for an empty payload.  Raises 22004 for NULL, 22P03 for what
+ * is not a hint, 22P05 for text that the database's encoding cannot hold.
+ */
+Datum
+sayiir_decode_hint(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	text	   *payload;
+	Hint	   *hint;
+	Datum		values[4];
+	bool		nulls[4] = {false};
+	Datum	   *tags;
+	int			i;
+
+	arg_require(fcinfo, 0, "payload");
+	payload = PG_GETARG_TEXT_PP(0);
+	InitMaterializedSRF(fcinfo, 0);
+
+	if (VARSIZE_ANY_EXHDR(payload) == 0)
+		return (Datum) 0;
+
+	hint = hint_decode(VARDATA_ANY(payload), VARSIZE_ANY_EXHDR(payload));
+	tags = palloc(sizeof(Datum) * (hint->ntags + 1));
+	for (i = 0; i < hint->ntags; i++)
+		tags[i] = PointerGetDatum(encoding_text_from_utf8(hint->tags[i].bytes,
+														  hint->tags[i].len));
+
+	values[0] = PointerGetDatum(encoding_text_from_utf8(hint->instance_id.bytes,
+														hint->instance_id.len));
+	values[1] = PointerGetDatum(cstring_to_text_with_len((const char *) hint->task_id,
+														 HASH_BYTES));
+	values[2] = PointerGetDatum(cstring_to_text_with_len((const char *) hint->definition_hash,
+														 HASH_BYTES));
+	values[3] = PointerGetDatum(construct_array(tags, hint->ntags, TEXTOID, -1, false,
+												TYPALIGN_INT));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	return (Datum) 0;
+}
