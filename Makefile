@@ -42,9 +42,10 @@ PGXS      := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifneq ($(wildcard $(PGXS)),)
 
 # The name of the clang that this server makes bitcode with; without it, no bitcode.
-CLANG_OF_SERVER := $(shell sed -n 's/^CLANG *= *//p' $(dir $(PGXS))../Makefile.global)
-ifeq ($(shell command -v $(firstword $(CLANG_OF_SERVER) none) 2>/dev/null),)
+SERVER_CLANG := $(shell sed -n 's/^CLANG *= *//p' $(dir $(PGXS))../Makefile.global)
+ifeq ($(shell command -v $(firstword $(SERVER_CLANG) none) 2>/dev/null),)
 override with_llvm = no
+SERVER_CLANG := clang
 endif
 
 include $(PGXS)
@@ -57,11 +58,13 @@ BUILD_FLAGS = $(subst ','\'',$(VERSION) $(CC) $(CPPFLAGS) $(CFLAGS) $(COPT) $(PG
 	@echo '$(BUILD_FLAGS)' | cmp -s - $@ || echo '$(BUILD_FLAGS)' >$@
 
 # A second compiler's eyes on each file, without objects: make src/arg.c.lint
-CLANG_FLAGS = -std=gnu99 $(WARNINGS) -Wmissing-prototypes -Wpointer-arith -Wformat-security \
-	-Wmissing-format-attribute -Wdeclaration-after-statement -Wvla -Wimplicit-fallthrough
+# (gnu_printf is gcc's name for it, which a server built by gcc has in its headers.)
+LINT_FLAGS = -std=gnu99 $(WARNINGS) -Wmissing-prototypes -Wpointer-arith -Wformat-security \
+	-Wmissing-format-attribute -Wdeclaration-after-statement -Wvla -Wimplicit-fallthrough \
+	-Dgnu_printf=printf
 lint: $(SRCS:=.lint)
 %.c.lint: %.c FORCE
-	$(firstword $(CLANG_OF_SERVER) clang) -fsyntax-only $(CLANG_FLAGS) $(CPPFLAGS) $<
+	$(SERVER_CLANG) -fsyntax-only $(LINT_FLAGS) $(CPPFLAGS) $<
 
 else
 
