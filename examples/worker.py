@@ -28,6 +28,7 @@ import json
 import os
 import pathlib
 import re
+import secrets
 import sys
 import time
 import typing
@@ -120,6 +121,10 @@ class Store:
         """Connect. on_connect is called with each new connection, also after a loss."""
         self.worker_name = worker_name
         self.on_connect = on_connect
+        # Goes into each state that this process saves. The server takes a save
+        # of the same bytes at the same place for a repeat whose answer was
+        # lost; two processes that did the same task must not look like that.
+        self.signature = f"{worker_name} {secrets.token_hex(4)}"
         # Here an error ends the program: wrong settings are best seen at once.
         self.connection = self.connect()
 
@@ -221,7 +226,7 @@ class Store:
                     error => %(error)s, expected_version => %(version)s)
                 """,
                 {
-                    "data": json.dumps(instance.state).encode(),
+                    "data": json.dumps({**instance.state, "saved_by": self.signature}).encode(),
                     "name": instance.name,
                     "status": instance.status,
                     "definition": instance.definition,
@@ -262,7 +267,8 @@ class Worker:
     def note(self, event, instance, task, version=""):
         """Write down what really happened, outside of the database (for an audit afterwards)."""
         if self.journal is not None:
-            os.write(self.journal, f"{event}\t{self.name}\t{instance.name}\t{task.name}\t{version}\n".encode())
+            line = "\t".join((event, self.name, instance.name, task.name, str(version)))
+            os.write(self.journal, f"{line}\n".encode())
             os.fsync(self.journal)
 
     def is_mine(self, instance):
@@ -333,9 +339,12 @@ def start_workflow(store, path):
     instance = Instance(name, "InProgress", 0, DEFINITION, TASKS[0], state, {})
     try:
         version = store.save(instance)
-        say(store.worker_name, name, f"new, saved as version {version}; next {TASKS[0].name}")
     except VersionConflict:
+        version = None
+    if version is None:
         say(store.worker_name, name, "exists already; leaving it")
+    else:
+        say(store.worker_name, name, f"new, saved as version {version}; next {TASKS[0].name}")
 
 
 def argument_parser(description):
