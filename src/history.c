@@ -63,7 +63,6 @@ static PlanStatement read_version = {
 	" FROM @.sayiir_workflow_snapshot_history AS h"
 	" WHERE h.instance_id = $1 AND h.version = $2",
 	.expected = SPI_OK_SELECT,
-	.read_only = true,
 	.nargs = 2,
 	.argtypes = {TEXTOID, INT4OID},
 };

@@ -97,7 +97,6 @@ PG_FUNCTION_INFO_V1(sayiir_check_integrity);
 static PlanStatement check_all = {
 	.sql = INTEGRITY_SQL(EVERY_INSTANCE),
 	.expected = SPI_OK_SELECT,
-	.read_only = true,
 	.scans = true,
 	.nargs = 0,
 };
@@ -105,7 +104,6 @@ static PlanStatement check_all = {
 static PlanStatement check_one = {
 	.sql = INTEGRITY_SQL(ONE_INSTANCE),
 	.expected = SPI_OK_SELECT,
-	.read_only = true,
 	.nargs = 1,
 	.argtypes = {TEXTOID},
 };
@@ -130,7 +128,7 @@ sayiir_check_integrity(PG_FUNCTION_ARGS)
 		args[0] = plan_arg(PointerGetDatum(arg_instance_id(fcinfo, 0)));
 	InitMaterializedSRF(fcinfo, 0);
 
-	plan_begin(&call, fcinfo);
+	plan_begin_reading(&call, fcinfo);
 	plan_for_each(&call, PG_ARGISNULL(0) ? &check_all : &check_one, args,
 				  integrity_put, rsinfo);
 	plan_end(&call);

@@ -64,7 +64,6 @@ static PlanStatement load_snapshot = {
 	" FROM @.sayiir_workflow_snapshots AS s"
 	" WHERE s.instance_id = $1",
 	.expected = SPI_OK_SELECT,
-	.read_only = true,
 	.nargs = 1,
 	.argtypes = {TEXTOID},
 };
@@ -78,7 +77,6 @@ static PlanStatement load_outputs = {
 	" AND COALESCE(t.completed_version, 0) <= $2"
 	" ORDER BY t.task_id",
 	.expected = SPI_OK_SELECT,
-	.read_only = true,
 	.nargs = 2,
 	.argtypes = {TEXTOID, INT4OID},
 };
@@ -88,7 +86,6 @@ static PlanStatement list_all = {
 	"SELECT s.instance_id::text FROM @.sayiir_workflow_snapshots AS s"
 	" WHERE s.instance_id > $1 ORDER BY s.instance_id LIMIT $2",
 	.expected = SPI_OK_SELECT,
-	.read_only = true,
 	.nargs = 2,
 	.argtypes = {TEXTOID, INT4OID},
 };
@@ -98,7 +95,6 @@ static PlanStatement list_of_status = {
 	"SELECT s.instance_id::text FROM @.sayiir_workflow_snapshots AS s"
 	" WHERE s.status = $3 AND s.instance_id > $1 ORDER BY s.instance_id LIMIT $2",
 	.expected = SPI_OK_SELECT,
-	.read_only = true,
 	.nargs = 3,
 	.argtypes = {TEXTOID, INT4OID, TEXTOID},
 };
@@ -135,7 +131,7 @@ sayiir_load_snapshot(PG_FUNCTION_ARGS)
 	version = arg_version(fcinfo, 1, "version");
 	InitMaterializedSRF(fcinfo, 0);
 
-	plan_begin(&call, fcinfo);
+	plan_begin_reading(&call, fcinfo);
 
 	args[0] = plan_arg(PointerGetDatum(instance_id));
 	if (plan_run(&call, &load_snapshot, args) == 0)
@@ -232,7 +228,7 @@ sayiir_list_snapshots(PG_FUNCTION_ARGS)
 	args[1] = arg_count(fcinfo, 2, "max_rows");
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 
-	plan_begin(&call, fcinfo);
+	plan_begin_reading(&call, fcinfo);
 	plan_for_each(&call, PG_ARGISNULL(0) ? &list_all : &list_of_status, args,
 				  list_put, rsinfo);
 	plan_end(&call);

@@ -57,10 +57,23 @@ plan_begin(PlanCall *call, FunctionCallInfo fcinfo)
 	plan_find_schema(fcinfo->flinfo->fn_oid);
 
 	call->caller = CurrentMemoryContext;
+	call->read_only = false;
 	call->rows = NULL;
 	call->nrows = 0;
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
+}
+
+/*
+ * plan_begin_reading is plan_begin for a function that only reads, all of it
+ * under the snapshot of the calling query.  Statements of other functions see
+ * what was committed before each of them.
+ */
+void
+plan_begin_reading(PlanCall *call, FunctionCallInfo fcinfo)
+{
+	plan_begin(call, fcinfo);
+	call->read_only = true;
 }
 
 /*
@@ -88,7 +101,7 @@ plan_run(PlanCall *call, PlanStatement *statement, const NullableDatum *args)
 	int			result;
 
 	plan_bind(statement, args, values, nulls);
-	result = SPI_execute_plan(plan, values, nulls, statement->read_only, 0);
+	result = SPI_execute_plan(plan, values, nulls, call->read_only, 0);
 	if (result != statement->expected)
 		elog(ERROR, "unexpected result %s of statement: %s",
 			 SPI_result_code_string(result), statement->sql);
@@ -113,7 +126,7 @@ plan_for_each(PlanCall *call, PlanStatement *statement, const NullableDatum *arg
 	bool		more = true;
 
 	plan_bind(statement, args, values, nulls);
-	portal = SPI_cursor_open(NULL, plan, values, nulls, statement->read_only);
+	portal = SPI_cursor_open(NULL, plan, values, nulls, call->read_only);
 
 	while (more)
 	{

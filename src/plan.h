@@ -24,7 +24,6 @@ typedef struct PlanStatement
 {
 	const char *sql;			/* '@' is the schema of the extension */
 	int			expected;		/* SPI_OK_* that it must return */
-	bool		read_only;		/* runs under the caller's own snapshot */
 	bool		scans;			/* reads whole tables, on purpose */
 	int			nargs;
 	Oid			argtypes[PLAN_MAX_ARGS];
@@ -38,6 +37,7 @@ typedef struct PlanStatement
 typedef struct PlanCall
 {
 	MemoryContext caller;		/* where results for the caller go */
+	bool		read_only;		/* under the snapshot of the calling query */
 	SPITupleTable *rows;		/* of the newest plan_run */
 	uint64		nrows;			/* rows returned, or rows written */
 } PlanCall;
@@ -46,6 +46,7 @@ typedef struct PlanCall
 typedef bool (*PlanRowReceiver) (PlanCall *call, uint64 row, void *arg);
 
 extern void plan_begin(PlanCall *call, FunctionCallInfo fcinfo);
+extern void plan_begin_reading(PlanCall *call, FunctionCallInfo fcinfo);
 extern void plan_end(PlanCall *call);
 extern uint64 plan_run(PlanCall *call, PlanStatement *statement, const NullableDatum *args);
 extern void plan_for_each(PlanCall *call, PlanStatement *statement, const NullableDatum *args,

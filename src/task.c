@@ -40,7 +40,6 @@ static PlanStatement load_output = {
 	" ON t.instance_id = s.instance_id AND t.task_id = $2 AND t.status = 'completed'"
 	" WHERE s.instance_id = $1",
 	.expected = SPI_OK_SELECT,
-	.read_only = true,
 	.nargs = 2,
 	.argtypes = {TEXTOID, BYTEAOID},
 };
@@ -100,7 +99,7 @@ sayiir_load_task_result(PG_FUNCTION_ARGS)
 	args[0] = plan_arg(PointerGetDatum(instance_id));
 	args[1] = arg_hash(fcinfo, 1, "task_id");
 
-	plan_begin(&call, fcinfo);
+	plan_begin_reading(&call, fcinfo);
 	if (plan_run(&call, &load_output, args) == 0)
 		error_no_instance(instance_id);
 	output = plan_value_for_caller(&call, 0, 1);
