@@ -165,6 +165,18 @@ COMMENT ON FUNCTION sayiir_save_snapshot(bytea, text, text, bytea, bytea, intege
 	integer, text[], bytea, bytea, integer)
 IS 'checkpoint a workflow instance: returns the version written, NULL when it had ended';
 
+CREATE FUNCTION sayiir_save_snapshot(
+	data bytea,
+	trace_parent text = NULL,
+	expected_version integer = NULL)
+RETURNS integer
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_save_json_snapshot';
+REVOKE ALL ON FUNCTION sayiir_save_snapshot(bytea, text, integer) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_save_snapshot(bytea, text, integer)
+IS 'checkpoint a workflow instance from one of Sayiir''s own JSON snapshots, which says all else';
+
 CREATE FUNCTION sayiir_save_task_result(
 	instance_id text,
 	task_id bytea,

@@ -41,6 +41,18 @@ text *
 arg_instance_id(FunctionCallInfo fcinfo, int argno)
 {
 	text	   *id = PG_GETARG_TEXT_PP(argno);
+
+	arg_check_instance_id(id);
+	return id;
+}
+
+/*
+ * arg_check_instance_id raises 22023 for an instance id, from wherever, that
+ * is not 1 to 256 bytes long.
+ */
+void
+arg_check_instance_id(text *id)
+{
 	int			len = VARSIZE_ANY_EXHDR(id);
 
 	if (len == 0 || len > INSTANCE_ID_MAX_BYTES)
@@ -51,7 +63,6 @@ arg_instance_id(FunctionCallInfo fcinfo, int argno)
 				 errmsg("instance_id is %d bytes long, more than %d",
 						len, INSTANCE_ID_MAX_BYTES),
 				 errhint("An instance id has 1 to %d bytes.", INSTANCE_ID_MAX_BYTES)));
-	return id;
 }
 
 /*
@@ -140,7 +151,7 @@ arg_version(FunctionCallInfo fcinfo, int argno, const char *name)
 Datum
 arg_priority(FunctionCallInfo fcinfo, int argno)
 {
-	int			priority = PG_ARGISNULL(argno) ? 3 : PG_GETARG_INT32(argno);
+	int			priority = PG_ARGISNULL(argno) ? DEFAULT_PRIORITY : PG_GETARG_INT32(argno);
 
 	if (priority < 1 || priority > 5)
 		ereport(ERROR,

@@ -17,9 +17,11 @@
 #define HASH_BYTES				32		/* SHA-256: task ids, definition hashes */
 #define DATA_MAX_BYTES			(256 * 1024 * 1024)	/* a snapshot or an output */
 
+#define DEFAULT_PRIORITY		3
 #define VERSION_NOT_EXPECTED	(-1)	/* save whatever version is stored */
 
 extern void arg_require(FunctionCallInfo fcinfo, int argno, const char *name);
+extern void arg_check_instance_id(text *id);
 extern text *arg_instance_id(FunctionCallInfo fcinfo, int argno);
 extern SnapshotStatus arg_status(FunctionCallInfo fcinfo, int argno);
 extern NullableDatum arg_any(FunctionCallInfo fcinfo, int argno);

@@ -47,25 +47,12 @@
  */
 #define SAVE_MAX_ATTEMPTS	1000
 
-/* The snapshot row of an instance, locked */
-typedef struct Instance
-{
-	SnapshotStatus status;
-	int			version;
-	Datum		data_hash;		/* bytea */
-} Instance;
-
 static int	save_update(PlanCall *call, const Checkpoint *save, Datum data_hash);
 static int	save_insert(PlanCall *call, const Checkpoint *save, Datum data_hash);
 static bool save_is_settled(PlanCall *call, const Checkpoint *save, Datum data_hash,
 							const Instance *instance, CheckpointOutcome *outcome);
+static void save_version(PlanCall *call, const Checkpoint *save, Datum data_hash, int version);
 static void save_tasks(PlanCall *call, const Checkpoint *save, int version);
-static bool result_is_settled(PlanCall *call, const TaskResult *result, NullableDatum data_hash,
-							  const Instance *instance, bool *completed_before,
-							  CheckpointOutcome *outcome);
-static bool instance_lock(PlanCall *call, text *instance_id, Instance *instance);
-static bool bytes_equal(Datum a, Datum b);
-static bool bytes_equal_or_null(NullableDatum a, NullableDatum b);
 
 #define SAVE_NARGS	16
 
@@ -122,7 +109,7 @@ static PlanStatement advance_version = {
 	" data_hash = COALESCE($3, s.data_hash),"
 	" history_version = s.history_version + 1, updated_at = now()"
 	" WHERE s.instance_id = $1"
-	" RETURNING s.history_version, s.current_task_id",
+	" RETURNING s.history_version",
 	.expected = SPI_OK_UPDATE_RETURNING,
 	.nargs = 3,
 	.argtypes = {TEXTOID, INT4OID, BYTEAOID},
@@ -130,7 +117,7 @@ static PlanStatement advance_version = {
 
 static PlanStatement lock_snapshot = {
 	.sql =
-	"SELECT s.status, s.history_version, s.data_hash"
+	"SELECT s.status, s.history_version, s.data_hash, s.current_task_id, s.trace_parent"
 	" FROM @.sayiir_workflow_snapshots AS s"
 	" WHERE s.instance_id = $1"
 	" FOR NO KEY UPDATE OF s",
@@ -158,14 +145,10 @@ static PlanStatement delete_snapshot = {
 CheckpointOutcome
 checkpoint_save(PlanCall *call, Checkpoint *save)
 {
-	Datum		data_hash;
-	HistoryVersion version;
+	Datum		data_hash = digest_of_data(save->data);
 	CheckpointOutcome outcome = {0, false};
 	bool		locked = false;
 	int			attempt;
-
-	data_hash = PointerGetDatum(digest_sha256(VARDATA_ANY(save->data),
-											  VARSIZE_ANY_EXHDR(save->data)));
 
 	for (attempt = 0; outcome.version == 0; attempt++)
 	{
@@ -181,7 +164,7 @@ checkpoint_save(PlanCall *call, Checkpoint *save)
 		if (locked || attempt == SAVE_MAX_ATTEMPTS)
 			error_suppressed(save->instance_id, "sayiir_workflow_snapshots");
 
-		locked = instance_lock(call, save->instance_id, &instance);
+		locked = checkpoint_lock(call, save->instance_id, &instance);
 		if (locked && save_is_settled(call, save, data_hash, &instance, &outcome))
 			return outcome;
 		if (!locked && save->expected_version > 0)
@@ -190,64 +173,86 @@ checkpoint_save(PlanCall *call, Checkpoint *save)
 	}
 	outcome.written = true;
 
-	version.version = outcome.version;
-	version.status = save->status;
-	version.current_task_id = save->current_task_id;
-	version.data_hash = data_hash;
-	history_append(call, save->instance_id, &version, save->data);
-
-	save_tasks(call, save, outcome.version);
+	save_version(call, save, data_hash, outcome.version);
 	return outcome;
 }
 
 /*
- * checkpoint_result stores the output of a task as the next version of its
- * instance, whose snapshot stays as it is or is replaced.
- *
- * The outcome is as for checkpoint_save.  Raises P0002 for an unknown
- * instance, SY001 for another version than the expected one.
+ * checkpoint_lock locks the snapshot row of an instance and reads it.  Returns
+ * false when there is none.
  */
-CheckpointOutcome
-checkpoint_result(PlanCall *call, TaskResult *result)
+bool
+checkpoint_lock(PlanCall *call, text *instance_id, Instance *instance)
 {
-	NullableDatum data_hash = plan_null();
+	NullableDatum args[] = {plan_arg(PointerGetDatum(instance_id))};
+	text	   *status;
+
+	/* The second look is for a row that was replaced while we waited for it */
+	if (plan_run(call, &lock_snapshot, args) == 0 &&
+		plan_run(call, &lock_snapshot, args) == 0)
+		return false;
+
+	instance->instance_id = instance_id;
+	status = DatumGetTextPP(plan_value(call, 0, 1).value);
+	if (!status_parse(VARDATA_ANY(status), VARSIZE_ANY_EXHDR(status), &instance->status))
+		elog(ERROR, "unknown status in sayiir_workflow_snapshots");
+	instance->version = DatumGetInt32(plan_value(call, 0, 2).value);
+	instance->data_hash = plan_value(call, 0, 3).value;
+	instance->current_task_id = plan_value(call, 0, 4);
+	instance->trace_parent = plan_value(call, 0, 5);
+	return true;
+}
+
+/*
+ * checkpoint_write writes the next version of a locked instance that has not
+ * ended, and returns it.
+ */
+int
+checkpoint_write(PlanCall *call, const Instance *instance, Checkpoint *save)
+{
+	Datum		data_hash = digest_of_data(save->data);
+	int			version;
+
+	Assert(!status_is_terminal(instance->status));
+	save->expected_version = VERSION_NOT_EXPECTED;
+	version = save_update(call, save, data_hash);
+	if (version == 0)
+		error_suppressed(save->instance_id, "sayiir_workflow_snapshots");
+	save_version(call, save, data_hash, version);
+	return version;
+}
+
+/*
+ * checkpoint_add_result writes the next version of a locked instance that has
+ * not ended, in which nothing but the output of a task is new, and returns it.
+ * The snapshot stays, or is replaced by data.  The task is counted or not.
+ */
+int
+checkpoint_add_result(PlanCall *call, const Instance *instance, NullableDatum data,
+					  bool count, Datum task_id, Datum output)
+{
 	NullableDatum args[3];
-	Instance	instance;
-	HistoryVersion version;
-	CheckpointOutcome outcome;
-	bool		completed_before;
+	HistoryVersion next;
 
-	if (!result->data.isnull)
-		data_hash = plan_arg(PointerGetDatum(digest_sha256(VARDATA_ANY(result->data.value),
-														   VARSIZE_ANY_EXHDR(result->data.value))));
+	next.status = instance->status;
+	next.current_task_id = instance->current_task_id;
+	if (!data.isnull)
+		next.data_hash = digest_of_data(data.value);
 
-	if (!instance_lock(call, result->instance_id, &instance))
-		error_no_instance(result->instance_id);
-	if (result_is_settled(call, result, data_hash, &instance, &completed_before, &outcome))
-		return outcome;
-
-	args[0] = plan_arg(PointerGetDatum(result->instance_id));
-	args[1] = plan_arg(Int32GetDatum(completed_before ? 0 : 1));
-	args[2] = data_hash;
+	args[0] = plan_arg(PointerGetDatum(instance->instance_id));
+	args[1] = plan_arg(Int32GetDatum(count ? 1 : 0));
+	args[2] = data.isnull ? plan_null() : plan_arg(next.data_hash);
 	if (plan_run(call, &advance_version, args) != 1)
-		error_suppressed(result->instance_id, "sayiir_workflow_snapshots");
-	outcome.version = DatumGetInt32(plan_value(call, 0, 1).value);
-	outcome.written = true;
+		error_suppressed(instance->instance_id, "sayiir_workflow_snapshots");
+	next.version = DatumGetInt32(plan_value(call, 0, 1).value);
 
-	if (result->data.isnull)
-		history_carry(call, result->instance_id, instance.version, outcome.version);
+	if (data.isnull)
+		history_carry(call, instance->instance_id, instance->version, next.version);
 	else
-	{
-		version.version = outcome.version;
-		version.status = instance.status;
-		version.current_task_id = plan_value(call, 0, 2);
-		version.data_hash = data_hash.value;
-		history_append(call, result->instance_id, &version, result->data.value);
-	}
+		history_append(call, instance->instance_id, &next, data.value);
 
-	task_row_complete(call, result->instance_id, result->task_id,
-					  plan_arg(result->output), outcome.version);
-	return outcome;
+	task_row_complete(call, instance->instance_id, task_id, plan_arg(output), next.version);
+	return next.version;
 }
 
 /*
@@ -344,7 +349,7 @@ save_is_settled(PlanCall *call, const Checkpoint *save, Datum data_hash,
 	outcome->written = false;
 
 	if (terminal && instance->status == save->status &&
-		bytes_equal(instance->data_hash, data_hash))
+		digest_equal(instance->data_hash, data_hash))
 	{
 		outcome->version = instance->version;
 		return true;
@@ -354,8 +359,8 @@ save_is_settled(PlanCall *call, const Checkpoint *save, Datum data_hash,
 		save->expected_version < instance->version &&
 		history_find(call, save->instance_id, save->expected_version + 1, &written) &&
 		written.status == save->status &&
-		bytes_equal(written.data_hash, data_hash) &&
-		bytes_equal_or_null(written.current_task_id, save->current_task_id))
+		digest_equal(written.data_hash, data_hash) &&
+		digest_equal_or_null(written.current_task_id, save->current_task_id))
 	{
 		outcome->version = written.version;
 		return true;
@@ -375,6 +380,22 @@ save_is_settled(PlanCall *call, const Checkpoint *save, Datum data_hash,
 }
 
 /*
+ * save_version writes what belongs to a version beside the snapshot row.
+ */
+static void
+save_version(PlanCall *call, const Checkpoint *save, Datum data_hash, int version)
+{
+	HistoryVersion next;
+
+	next.version = version;
+	next.status = save->status;
+	next.current_task_id = save->current_task_id;
+	next.data_hash = data_hash;
+	history_append(call, save->instance_id, &next, save->data);
+	save_tasks(call, save, version);
+}
+
+/*
  * save_tasks brings the task rows up to a save that has just been written.
  *
  * A caller that leaves the count to us had its last completed task counted by
@@ -385,6 +406,11 @@ static void
 save_tasks(PlanCall *call, const Checkpoint *save, int version)
 {
 	bool		just_completed = false;
+	int			i;
+
+	for (i = 0; i < save->noutputs; i++)
+		task_row_complete(call, save->instance_id, save->outputs[i].task_id,
+						  plan_arg(save->outputs[i].output), version);
 
 	if (!save->last_task_id.isnull)
 	{
@@ -398,106 +424,11 @@ save_tasks(PlanCall *call, const Checkpoint *save, int version)
 
 			plan_run(call, &uncount_task, args);
 		}
-		just_completed = bytes_equal_or_null(save->last_task_id, save->current_task_id);
+		just_completed = digest_equal_or_null(save->last_task_id, save->current_task_id);
 	}
 
 	if (status_is_terminal(save->status))
 		task_row_close_all(call, save->instance_id, save->status, save->error, version);
 	else if (!save->current_task_id.isnull && !just_completed)
 		task_row_activate(call, save->instance_id, save->current_task_id.value);
-}
-
-/*
- * result_is_settled is save_is_settled for a task result.  Otherwise it tells
- * whether the task was completed before, with another output.
- */
-static bool
-result_is_settled(PlanCall *call, const TaskResult *result, NullableDatum data_hash,
-				  const Instance *instance, bool *completed_before,
-				  CheckpointOutcome *outcome)
-{
-	TaskRow		task;
-
-	outcome->written = false;
-
-	*completed_before = task_row_find_completed(call, result->instance_id,
-												result->task_id, result->output, &task);
-	if (*completed_before && task.same_output)
-	{
-		HistoryVersion written;
-		int			version = task.completed_version != 0 ?
-			task.completed_version : instance->version;
-
-		if (data_hash.isnull ||
-			(history_find(call, result->instance_id, version, &written) &&
-			 bytes_equal(written.data_hash, data_hash.value)))
-		{
-			outcome->version = version;
-			return true;
-		}
-		if (bytes_equal(instance->data_hash, data_hash.value))
-		{
-			outcome->version = instance->version;
-			return true;
-		}
-	}
-
-	if (status_is_terminal(instance->status))
-	{
-		outcome->version = 0;
-		return true;
-	}
-
-	if (result->expected_version != VERSION_NOT_EXPECTED &&
-		result->expected_version != instance->version)
-		error_version_conflict(result->instance_id, result->expected_version,
-							   instance->version);
-	return false;
-}
-
-/*
- * instance_lock locks the snapshot row of an instance and reads it.  Returns
- * false when there is none.
- */
-static bool
-instance_lock(PlanCall *call, text *instance_id, Instance *instance)
-{
-	NullableDatum args[] = {plan_arg(PointerGetDatum(instance_id))};
-	text	   *status;
-
-	/* The second look is for a row that was replaced while we waited for it */
-	if (plan_run(call, &lock_snapshot, args) == 0 &&
-		plan_run(call, &lock_snapshot, args) == 0)
-		return false;
-
-	status = DatumGetTextPP(plan_value(call, 0, 1).value);
-	if (!status_parse(VARDATA_ANY(status), VARSIZE_ANY_EXHDR(status), &instance->status))
-		elog(ERROR, "unknown status in sayiir_workflow_snapshots");
-	instance->version = DatumGetInt32(plan_value(call, 0, 2).value);
-	instance->data_hash = plan_value(call, 0, 3).value;
-	return true;
-}
-
-/*
- * bytes_equal compares two values of type bytea.
- */
-static bool
-bytes_equal(Datum a, Datum b)
-{
-	bytea	   *left = DatumGetByteaPP(a);
-	bytea	   *right = DatumGetByteaPP(b);
-
-	return VARSIZE_ANY_EXHDR(left) == VARSIZE_ANY_EXHDR(right) &&
-		memcmp(VARDATA_ANY(left), VARDATA_ANY(right), VARSIZE_ANY_EXHDR(left)) == 0;
-}
-
-/*
- * bytes_equal_or_null is bytes_equal, where two NULLs are the same.
- */
-static bool
-bytes_equal_or_null(NullableDatum a, NullableDatum b)
-{
-	if (a.isnull || b.isnull)
-		return a.isnull && b.isnull;
-	return bytes_equal(a.value, b.value);
 }

@@ -14,6 +14,13 @@
 #include "plan.h"
 #include "status.h"
 
+/* The output of a completed task */
+typedef struct TaskOutput
+{
+	Datum		task_id;		/* bytea */
+	Datum		output;			/* bytea */
+} TaskOutput;
+
 /* A save that a caller asks for.  Values are checked, data is detoasted. */
 typedef struct Checkpoint
 {
@@ -30,19 +37,22 @@ typedef struct Checkpoint
 	ArrayType  *task_tags;
 	NullableDatum last_task_id; /* bytea: the task just completed */
 	NullableDatum last_output;	/* bytea; NULL: keep what is stored */
+	TaskOutput *outputs;		/* of other tasks completed by then */
+	int			noutputs;
 	Datum		data;			/* bytea */
 	int			expected_version;	/* or VERSION_NOT_EXPECTED */
 } Checkpoint;
 
-/* The output of one task, stored beside whatever else goes on */
-typedef struct TaskResult
+/* The snapshot row of an instance, locked until the end of the transaction */
+typedef struct Instance
 {
 	text	   *instance_id;
-	Datum		task_id;		/* bytea */
-	Datum		output;			/* bytea */
-	NullableDatum data;			/* bytea; NULL: the snapshot stays */
-	int			expected_version;	/* or VERSION_NOT_EXPECTED */
-} TaskResult;
+	SnapshotStatus status;
+	int			version;
+	Datum		data_hash;		/* bytea */
+	NullableDatum current_task_id;	/* bytea */
+	NullableDatum trace_parent; /* text */
+} Instance;
 
 /* What became of a write */
 typedef struct CheckpointOutcome
@@ -52,7 +62,10 @@ typedef struct CheckpointOutcome
 } CheckpointOutcome;
 
 extern CheckpointOutcome checkpoint_save(PlanCall *call, Checkpoint *save);
-extern CheckpointOutcome checkpoint_result(PlanCall *call, TaskResult *result);
+extern bool checkpoint_lock(PlanCall *call, text *instance_id, Instance *instance);
+extern int	checkpoint_write(PlanCall *call, const Instance *instance, Checkpoint *save);
+extern int	checkpoint_add_result(PlanCall *call, const Instance *instance, NullableDatum data,
+								  bool count, Datum task_id, Datum output);
 extern bool checkpoint_delete(PlanCall *call, text *instance_id);
 
 #endif							/* SAYIIR_CHECKPOINT_H */

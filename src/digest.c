@@ -10,6 +10,7 @@
 
 #include "common/cryptohash.h"
 #include "common/sha2.h"
+#include "fmgr.h"
 #include "miscadmin.h"
 
 #include "digest.h"
@@ -53,4 +54,37 @@ digest_sha256(const void *data, Size len)
 	pg_cryptohash_free(ctx);
 
 	return result;
+}
+
+/*
+ * digest_of_data returns the SHA-256 of a value of type bytea, detoasted.
+ */
+Datum
+digest_of_data(Datum data)
+{
+	return PointerGetDatum(digest_sha256(VARDATA_ANY(data), VARSIZE_ANY_EXHDR(data)));
+}
+
+/*
+ * digest_equal compares two digests, or ids, which are digests of names.
+ */
+bool
+digest_equal(Datum a, Datum b)
+{
+	bytea	   *left = DatumGetByteaPP(a);
+	bytea	   *right = DatumGetByteaPP(b);
+
+	return VARSIZE_ANY_EXHDR(left) == VARSIZE_ANY_EXHDR(right) &&
+		memcmp(VARDATA_ANY(left), VARDATA_ANY(right), VARSIZE_ANY_EXHDR(left)) == 0;
+}
+
+/*
+ * digest_equal_or_null is digest_equal, where two NULLs are the same.
+ */
+bool
+digest_equal_or_null(NullableDatum a, NullableDatum b)
+{
+	if (a.isnull || b.isnull)
+		return a.isnull && b.isnull;
+	return digest_equal(a.value, b.value);
 }

@@ -40,6 +40,20 @@ error_no_version(text *instance_id, int version)
 }
 
 /*
+ * error_history_lost raises XX001: the history lacks the version that the
+ * snapshot row names.
+ */
+void
+error_history_lost(text *instance_id, int version)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("version %d of workflow instance \"%s\" is missing from the history",
+					version, text_to_cstring(instance_id)),
+			 errhint("sayiir_check_integrity tells what else is missing.")));
+}
+
+/*
  * error_version_conflict raises SY001: the stored version is not the one that
  * the caller built on.  A missing instance counts as version 0.
  */

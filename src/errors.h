@@ -17,6 +17,7 @@
 
 extern void error_no_instance(text *instance_id) pg_attribute_noreturn();
 extern void error_no_version(text *instance_id, int version) pg_attribute_noreturn();
+extern void error_history_lost(text *instance_id, int version) pg_attribute_noreturn();
 extern void error_version_conflict(text *instance_id, int expected, int found) pg_attribute_noreturn();
 extern void error_suppressed(text *instance_id, const char *table) pg_attribute_noreturn();
 

@@ -145,11 +145,7 @@ sayiir_load_snapshot(PG_FUNCTION_ARGS)
 	if (!history_read(&call, instance_id, version, &found, &values[LOAD_DATA]))
 	{
 		if (version == newest)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("version %d of workflow instance \"%s\" is missing from the history",
-							version, text_to_cstring(instance_id)),
-					 errhint("sayiir_check_integrity tells what else is missing.")));
+			error_history_lost(instance_id, version);
 		error_no_version(instance_id, version);
 	}
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * save.c
- *		sayiir_save_snapshot
+ *		sayiir_save_snapshot, in its two forms
  *
  *-------------------------------------------------------------------------
  */
@@ -11,9 +11,11 @@
 
 #include "arg.h"
 #include "checkpoint.h"
+#include "snapshot.h"
 #include "wakeup.h"
 
 PG_FUNCTION_INFO_V1(sayiir_save_snapshot);
+PG_FUNCTION_INFO_V1(sayiir_save_json_snapshot);
 
 /* Arguments of the explicit form, in their order */
 enum
@@ -35,7 +37,15 @@ enum
 	SAVE_EXPECTED_VERSION
 };
 
-static void save_wake(const Checkpoint *save, CheckpointOutcome outcome);
+/* Arguments of the short form */
+enum
+{
+	SAVE_JSON_DATA,
+	SAVE_JSON_TRACE_PARENT,
+	SAVE_JSON_EXPECTED_VERSION
+};
+
+static Datum save_run(FunctionCallInfo fcinfo, Checkpoint *save);
 
 /*
  * sayiir_save_snapshot(data, instance_id, status, definition_hash, ...) RETURNS integer
@@ -47,9 +57,7 @@ static void save_wake(const Checkpoint *save, CheckpointOutcome outcome);
 Datum
 sayiir_save_snapshot(PG_FUNCTION_ARGS)
 {
-	Checkpoint	save;
-	CheckpointOutcome outcome;
-	PlanCall	call;
+	Checkpoint	save = {0};
 
 	arg_require(fcinfo, SAVE_DATA, "data");
 	arg_require(fcinfo, SAVE_INSTANCE_ID, "instance_id");
@@ -79,25 +87,48 @@ sayiir_save_snapshot(PG_FUNCTION_ARGS)
 	save.last_output = arg_data(fcinfo, SAVE_LAST_COMPLETED_OUTPUT, "last_completed_output");
 	save.data = arg_data(fcinfo, SAVE_DATA, "data").value;
 
-	plan_begin(&call, fcinfo);
-	outcome = checkpoint_save(&call, &save);
-	save_wake(&save, outcome);
-	plan_end(&call);
-
-	if (outcome.version == 0)
-		PG_RETURN_NULL();
-	PG_RETURN_INT32(outcome.version);
+	return save_run(fcinfo, &save);
 }
 
 /*
- * save_wake tells listeners about a save that made a task ready.
+ * sayiir_save_snapshot(data, trace_parent, expected_version) RETURNS integer
+ *
+ * Checkpoints an instance whose snapshot is in Sayiir's own format: all else is
+ * read out of it, and outputs are moved to the task rows.  Returns as above.
+ * Errors: 22004, 22023, 54000, 22P03, 22P05 for the arguments, SY001.
  */
-static void
-save_wake(const Checkpoint *save, CheckpointOutcome outcome)
+Datum
+sayiir_save_json_snapshot(PG_FUNCTION_ARGS)
 {
+	Checkpoint	save = {0};
+
+	arg_require(fcinfo, SAVE_JSON_DATA, "data");
+	save.trace_parent = arg_any(fcinfo, SAVE_JSON_TRACE_PARENT);
+	save.expected_version = arg_version(fcinfo, SAVE_JSON_EXPECTED_VERSION, "expected_version");
+	(void) snapshot_read(arg_data(fcinfo, SAVE_JSON_DATA, "data").value, &save);
+
+	return save_run(fcinfo, &save);
+}
+
+/*
+ * save_run does the save and tells listeners when it made a task ready.
+ */
+static Datum
+save_run(FunctionCallInfo fcinfo, Checkpoint *save)
+{
+	CheckpointOutcome outcome;
+	PlanCall	call;
+
+	plan_begin(&call, fcinfo);
+	outcome = checkpoint_save(&call, save);
 	if (outcome.written &&
 		save->status == STATUS_IN_PROGRESS &&
 		!save->current_task_id.isnull)
 		wakeup_task_ready(save->instance_id, save->current_task_id.value,
 						  save->definition_hash, save->task_tags);
+	plan_end(&call);
+
+	if (outcome.version == 0)
+		PG_RETURN_NULL();
+	PG_RETURN_INT32(outcome.version);
 }

@@ -10,12 +10,17 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
 
 #include "arg.h"
 #include "checkpoint.h"
 #include "digest.h"
 #include "errors.h"
+#include "history.h"
 #include "plan.h"
+#include "snapshot.h"
+#include "task_row.h"
 
 PG_FUNCTION_INFO_V1(sayiir_save_task_result);
 PG_FUNCTION_INFO_V1(sayiir_load_task_result);
@@ -31,6 +36,21 @@ enum
 	RESULT_EXPECTED_VERSION
 };
 
+/* The output of one task, stored beside whatever else goes on */
+typedef struct TaskResult
+{
+	text	   *instance_id;
+	Datum		task_id;		/* bytea */
+	Datum		output;			/* bytea */
+	NullableDatum data;			/* bytea; NULL: the snapshot stays, or is
+								 * edited when it is one of Sayiir's */
+	int			expected_version;	/* or VERSION_NOT_EXPECTED */
+
+	/* when data is one of Sayiir's snapshots: what it says */
+	Frame	   *frame;
+	Checkpoint	save;
+} TaskResult;
+
 /* A row when there is such an instance, its output when there is such a task */
 static PlanStatement load_output = {
 	.sql =
@@ -44,6 +64,15 @@ static PlanStatement load_output = {
 	.argtypes = {TEXTOID, BYTEAOID},
 };
 
+static int	result_store(PlanCall *call, TaskResult *result);
+static void result_read_data(PlanCall *call, TaskResult *result, const Instance *instance);
+static bool result_is_repeat(PlanCall *call, const TaskResult *result, const Instance *instance,
+							 bool *completed_before, int *version);
+static int	result_write_data(PlanCall *call, TaskResult *result, const Instance *instance);
+static int	result_write(PlanCall *call, const TaskResult *result, const Instance *instance,
+						 bool completed_before);
+static Datum newest_data(PlanCall *call, const Instance *instance);
+
 /*
  * sayiir_save_task_result(instance_id, task_id, output, data, expected_version)
  *		RETURNS integer
@@ -51,14 +80,14 @@ static PlanStatement load_output = {
  * Stores the output of a task as the next version.  Returns that version, NULL
  * when the instance had ended.  Wakes nobody: the current task is still the
  * one just completed, until the save that moves the instance on.  Errors:
- * 22004, 22023, 54000 for the arguments, P0002, SY001.
+ * 22004, 22023, 54000, 22P03, 22P05 for the arguments, P0002, SY001.
  */
 Datum
 sayiir_save_task_result(PG_FUNCTION_ARGS)
 {
-	TaskResult	result;
-	CheckpointOutcome outcome;
+	TaskResult	result = {0};
 	PlanCall	call;
+	int			version;
 
 	arg_require(fcinfo, RESULT_INSTANCE_ID, "instance_id");
 	arg_require(fcinfo, RESULT_TASK_ID, "task_id");
@@ -71,12 +100,183 @@ sayiir_save_task_result(PG_FUNCTION_ARGS)
 	result.data = arg_data(fcinfo, RESULT_DATA, "data");
 
 	plan_begin(&call, fcinfo);
-	outcome = checkpoint_result(&call, &result);
+	version = result_store(&call, &result);
 	plan_end(&call);
 
-	if (outcome.version == 0)
+	if (version == 0)
 		PG_RETURN_NULL();
-	PG_RETURN_INT32(outcome.version);
+	PG_RETURN_INT32(version);
+}
+
+/*
+ * result_store stores a result under the lock of its instance, after the checks
+ * in the order of the contract.  Returns the version, 0 when the instance had
+ * ended.
+ */
+static int
+result_store(PlanCall *call, TaskResult *result)
+{
+	Instance	instance;
+	bool		completed_before;
+	int			version;
+
+	if (!checkpoint_lock(call, result->instance_id, &instance))
+		error_no_instance(result->instance_id);
+	if (!result->data.isnull)
+		result_read_data(call, result, &instance);
+
+	if (result_is_repeat(call, result, &instance, &completed_before, &version))
+		return version;
+	if (status_is_terminal(instance.status))
+		return 0;
+	if (result->frame != NULL && result->frame->status != instance.status)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("data is %s, but workflow instance \"%s\" is %s",
+						status_name(result->frame->status),
+						text_to_cstring(result->instance_id),
+						status_name(instance.status)),
+				 errhint("Leave data out to have the stored snapshot edited, or save it with sayiir_save_snapshot.")));
+	if (result->expected_version != VERSION_NOT_EXPECTED &&
+		result->expected_version != instance.version)
+		error_version_conflict(result->instance_id, result->expected_version,
+							   instance.version);
+
+	if (result->frame != NULL)
+		return result_write_data(call, result, &instance);
+	return result_write(call, result, &instance, completed_before);
+}
+
+/*
+ * result_read_data reads the snapshot that came with a result, if the stored
+ * one is one of Sayiir's: then this one has to be one too, of the same
+ * instance.
+ */
+static void
+result_read_data(PlanCall *call, TaskResult *result, const Instance *instance)
+{
+	if (!snapshot_is_json(newest_data(call, instance)))
+		return;
+
+	result->frame = snapshot_read(result->data.value, &result->save);
+	if (VARSIZE_ANY_EXHDR(result->save.instance_id) != VARSIZE_ANY_EXHDR(result->instance_id) ||
+		memcmp(VARDATA_ANY(result->save.instance_id), VARDATA_ANY(result->instance_id),
+			   VARSIZE_ANY_EXHDR(result->instance_id)) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("data is of workflow instance \"%s\", not of \"%s\"",
+						text_to_cstring(result->save.instance_id),
+						text_to_cstring(result->instance_id)),
+				 errhint("Give the snapshot of the instance that the task belongs to.")));
+	result->data = plan_arg(result->save.data);
+}
+
+/*
+ * result_is_repeat tells whether the task is completed with this output and the
+ * snapshot is the one stored, and by which version.  If not, it tells whether
+ * the task was completed before, with another output.
+ */
+static bool
+result_is_repeat(PlanCall *call, const TaskResult *result, const Instance *instance,
+				 bool *completed_before, int *version)
+{
+	TaskRow		task;
+	HistoryVersion written;
+	Datum		data_hash;
+
+	*completed_before = task_row_find_completed(call, result->instance_id,
+												result->task_id, result->output, &task);
+	if (!*completed_before || !task.same_output)
+		return false;
+
+	*version = task.completed_version != 0 ? task.completed_version : instance->version;
+	if (result->data.isnull)
+		return true;
+
+	data_hash = digest_of_data(result->data.value);
+	if (history_find(call, result->instance_id, *version, &written) &&
+		digest_equal(written.data_hash, data_hash))
+		return true;
+	*version = instance->version;
+	return digest_equal(instance->data_hash, data_hash);
+}
+
+/*
+ * result_write_data stores a result with the snapshot that came with it, which
+ * is one of Sayiir's: it is saved like any other, but for the output, which is
+ * the caller's, and what it does not say.
+ */
+static int
+result_write_data(PlanCall *call, TaskResult *result, const Instance *instance)
+{
+	Checkpoint *save = &result->save;
+	TaskOutput *outputs = palloc(sizeof(TaskOutput) * (save->noutputs + 1));
+	int			noutputs = 0;
+	int			i;
+
+	if (!save->last_output.isnull)
+	{
+		outputs[noutputs].task_id = save->last_task_id.value;
+		outputs[noutputs++].output = save->last_output.value;
+	}
+	for (i = 0; i < save->noutputs; i++)
+		outputs[noutputs++] = save->outputs[i];
+
+	/* One task, one output */
+	save->outputs = outputs;
+	save->noutputs = 0;
+	for (i = 0; i < noutputs; i++)
+	{
+		if (!digest_equal(outputs[i].task_id, result->task_id))
+			save->outputs[save->noutputs++] = outputs[i];
+	}
+	save->last_task_id = plan_arg(result->task_id);
+	save->last_output = plan_arg(result->output);
+	save->trace_parent = instance->trace_parent;
+	return checkpoint_write(call, instance, save);
+}
+
+/*
+ * result_write stores a result without a snapshot, or with an opaque one.  A
+ * stored snapshot of Sayiir's is edited: the task joins its completed tasks.
+ */
+static int
+result_write(PlanCall *call, const TaskResult *result, const Instance *instance,
+			 bool completed_before)
+{
+	NullableDatum data = result->data;
+
+	if (data.isnull)
+	{
+		Datum		stored = newest_data(call, instance);
+
+		if (snapshot_is_json(stored))
+		{
+			Frame	   *frame = snapshot_parse(PointerGetDatum(PG_DETOAST_DATUM_PACKED(stored)));
+			const uint8 *task_id = (const uint8 *) VARDATA_ANY(result->task_id);
+
+			if (frame_find_task(frame, task_id) >= 0)
+				completed_before = true;
+			data = plan_arg(PointerGetDatum(frame_add_result(frame, task_id,
+															 GetCurrentTransactionStartTimestamp())));
+		}
+	}
+	return checkpoint_add_result(call, instance, data, !completed_before,
+								 result->task_id, result->output);
+}
+
+/*
+ * newest_data returns the stored snapshot of an instance, not detoasted.
+ */
+static Datum
+newest_data(PlanCall *call, const Instance *instance)
+{
+	HistoryVersion newest;
+	Datum		data;
+
+	if (!history_read(call, instance->instance_id, instance->version, &newest, &data))
+		error_history_lost(instance->instance_id, instance->version);
+	return data;
 }
 
 /*

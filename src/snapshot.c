@@ -1,0 +1,146 @@
+/*-------------------------------------------------------------------------
+ *
+ * snapshot.c
+ *		What a snapshot in Sayiir's own format says, as a checkpoint.
+ *
+ * frame.c reads the format and knows neither the database's encoding nor its
+ * types; this is where the two meet.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "arg.h"
+#include "encoding.h"
+#include "snapshot.h"
+
+/* Enough of a snapshot to tell whether it is in Sayiir's format */
+#define FRAME_HEAD_BYTES	8
+
+static Datum hash_datum(const uint8 *hash);
+static NullableDatum text_or_null(const char *utf8);
+static ArrayType *tags_of(const Frame *frame);
+
+/*
+ * snapshot_is_json tells whether this snapshot, which may be a pointer to where
+ * it is stored, is one that the server can read.  Only its first bytes are
+ * fetched.
+ */
+bool
+snapshot_is_json(Datum data)
+{
+	bytea	   *head = DatumGetByteaPSlice(data, 0, FRAME_HEAD_BYTES);
+
+	return frame_is_json(VARDATA(head), VARSIZE(head) - VARHDRSZ);
+}
+
+/*
+ * snapshot_parse reads a snapshot, detoasted.  Raises 22P03 when it cannot be
+ * read.  The frame points into data.
+ */
+Frame *
+snapshot_parse(Datum data)
+{
+	return frame_read(VARDATA_ANY(data), VARSIZE_ANY_EXHDR(data));
+}
+
+/*
+ * snapshot_read fills a checkpoint from a snapshot: all that a caller of the
+ * explicit form gives, but trace_parent and expected_version.  The snapshot to
+ * be stored has empty outputs; the outputs are handed over beside it.
+ *
+ * Raises 22P03 for what cannot be read, 22P05 for text that the database's
+ * encoding cannot hold, 22023 for an instance id of a wrong length.
+ */
+Frame *
+snapshot_read(Datum data, Checkpoint *save)
+{
+	Frame	   *frame = snapshot_parse(data);
+	int			i;
+
+	save->instance_id = encoding_text_from_utf8(frame->instance_id,
+												strlen(frame->instance_id));
+	arg_check_instance_id(save->instance_id);
+	save->status = frame->status;
+	save->definition_hash = hash_datum(frame->definition_hash);
+	save->current_task_id = frame->has_current_task ?
+		plan_arg(hash_datum(frame->current_task)) : plan_null();
+	/* A state that carries no tasks does not say how many there were */
+	save->completed_task_count = frame->has_completed_tasks ?
+		plan_arg(Int32GetDatum(frame->completed_task_count)) : plan_null();
+	save->error = text_or_null(frame->error);
+	save->position_kind = text_or_null(frame->position_kind);
+	save->delay_wake_at = frame->has_wake_at ?
+		plan_arg(TimestampTzGetDatum(frame->wake_at)) : plan_null();
+	save->task_priority = Int16GetDatum(frame->task_priority == 0 ?
+										DEFAULT_PRIORITY : frame->task_priority);
+	save->task_tags = tags_of(frame);
+	save->last_task_id = frame->has_last_completed_task ?
+		plan_arg(hash_datum(frame->last_completed_task)) : plan_null();
+	save->last_output = plan_null();
+
+	save->data = data;
+	if (frame_has_outputs(frame))
+	{
+		save->data = PointerGetDatum(frame_strip(frame));
+		save->outputs = palloc(sizeof(TaskOutput) * frame->completed_task_count);
+		for (i = 0; i < frame->completed_task_count; i++)
+		{
+			const FrameTask *task = &frame->completed_tasks[i];
+			Datum		output;
+
+			if (task->output_len == 0)
+				continue;
+			output = PointerGetDatum(frame_output(frame, i));
+			if (frame->has_last_completed_task &&
+				memcmp(task->id, frame->last_completed_task, HASH_BYTES) == 0)
+				save->last_output = plan_arg(output);
+			else
+			{
+				save->outputs[save->noutputs].task_id = hash_datum(task->id);
+				save->outputs[save->noutputs].output = output;
+				save->noutputs++;
+			}
+		}
+	}
+	return frame;
+}
+
+/*
+ * hash_datum makes a bytea of an id or a hash.
+ */
+static Datum
+hash_datum(const uint8 *hash)
+{
+	return PointerGetDatum(cstring_to_text_with_len((const char *) hash, HASH_BYTES));
+}
+
+/*
+ * text_or_null makes a text of UTF-8, or NULL.
+ */
+static NullableDatum
+text_or_null(const char *utf8)
+{
+	if (utf8 == NULL)
+		return plan_null();
+	return plan_arg(PointerGetDatum(encoding_text_from_utf8(utf8, strlen(utf8))));
+}
+
+/*
+ * tags_of makes a text[] of the tags of a frame.
+ */
+static ArrayType *
+tags_of(const Frame *frame)
+{
+	Datum	   *tags = palloc(sizeof(Datum) * (frame->task_tag_count + 1));
+	int			i;
+
+	for (i = 0; i < frame->task_tag_count; i++)
+		tags[i] = text_or_null(frame->task_tags[i]).value;
+	return construct_array(tags, frame->task_tag_count, TEXTOID, -1, false, TYPALIGN_INT);
+}

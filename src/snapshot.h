@@ -1,0 +1,18 @@
+/*-------------------------------------------------------------------------
+ *
+ * snapshot.h
+ *		What a snapshot in Sayiir's own format says, as a checkpoint.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SAYIIR_SNAPSHOT_H
+#define SAYIIR_SNAPSHOT_H
+
+#include "checkpoint.h"
+#include "frame.h"
+
+extern bool snapshot_is_json(Datum data);
+extern Frame *snapshot_parse(Datum data);
+extern Frame *snapshot_read(Datum data, Checkpoint *save);
+
+#endif							/* SAYIIR_SNAPSHOT_H */
