@@ -24,6 +24,7 @@
 
 #include "status.h"
 
+#define FRAME_ENVELOPE_BYTES	6	/* in front of the payload */
 #define FRAME_ID_BYTES	32		/* task, fork, loop … ids, definition hashes */
 
 /* What the first bytes of a snapshot say. */
@@ -37,7 +38,20 @@ typedef enum FrameKind
 	FRAME_UNKNOWN_CODEC
 } FrameKind;
 
-/* Bytes start .. end - 1 of the frame; start = end = 0 when absent. */
+/* Where an instance stands. */
+typedef enum FramePlace
+{
+	PLACE_NONE,					/* the state has no position */
+	PLACE_NOT_STARTED,
+	PLACE_AT_TASK,
+	PLACE_AT_FORK,
+	PLACE_AT_JOIN,
+	PLACE_AT_DELAY,
+	PLACE_AT_SIGNAL,
+	PLACE_IN_LOOP
+} FramePlace;
+
+/* Bytes start .. end - 1 of the snapshot; start = end = 0 when absent. */
 typedef struct FrameSpan
 {
 	uint32		start;
@@ -48,6 +62,8 @@ typedef struct FrameSpan
 typedef struct FrameTask
 {
 	uint8		id[FRAME_ID_BYTES];
+	uint32		start;			/* the entry, from its name to its end */
+	uint32		end;
 	FrameSpan	output;			/* the array, with its brackets */
 	uint32		output_len;		/* number of bytes in it */
 } FrameTask;
@@ -65,6 +81,7 @@ typedef struct FrameMember
 	const char *name;			/* unescaped, not NUL-terminated */
 	uint32		name_len;
 	FrameSpan	span;
+	uint32		value_start;
 } FrameMember;
 
 typedef struct Frame
@@ -94,11 +111,12 @@ typedef struct Frame
 	uint8		interrupted_task[FRAME_ID_BYTES];
 
 	/* position: of InProgress and Paused */
-	const char *position_kind;	/* static; NULL when the state has none */
+	FramePlace	place;
+	const char *position_kind;	/* its name in the columns, a constant; NULL
+								 * when the state has no position */
 	FrameSpan	position;		/* its bytes: equal bytes, equal place */
-	bool		has_place;		/* everywhere but at NotStarted */
 	uint8		place_id[FRAME_ID_BYTES];	/* task, fork, join, delay, signal
-											 * or loop id */
+											 * or loop id; zeros elsewhere */
 	bool		has_next_task;	/* next_task_id of a delay, signal or loop */
 	uint8		next_task[FRAME_ID_BYTES];
 	char	   *awaited_signal; /* signal_name of AtSignal, else NULL */
@@ -118,16 +136,16 @@ typedef struct Frame
 	FrameSpan	updated_at_span;
 	FrameSpan	state_name;		/* with quotes */
 	FrameSpan	state_body;		/* the object, with its braces */
-	FrameSpan	completed_tasks_span;
-	FrameSpan	last_completed_task_span;
 	FrameMember *members;		/* all of the state's body, in order */
 	int			member_count;
 } Frame;
 
-/* frame.c: recognize and read */
+/* frame.c: recognize */
 extern FrameKind frame_kind(const char *data, Size len);
 extern bool frame_is_json(const char *data, Size len);
 extern void frame_require_json(const char *data, Size len);
+
+/* frame_read.c */
 extern Frame *frame_read(const char *data, Size len);
 
 /* frame.c: what a read frame holds */
