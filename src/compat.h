@@ -17,6 +17,11 @@
 #include "common/jsonapi.h"
 #include "mb/pg_wchar.h"
 
+/* VARDATA and its kin: their own header since 16, before that postgres.h */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
 /*
  * compat_json_lexer makes a lexer of UTF-8 text that does not unescape
  * strings. Since 17 the constructor can also fill a given struct, and takes the

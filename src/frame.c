@@ -9,6 +9,7 @@
 
 #include "utils/memutils.h"
 
+#include "compat.h"
 #include "frame.h"
 
 #define MAGIC			"SYRS"

@@ -15,6 +15,7 @@
 #include "lib/stringinfo.h"
 #include "utils/memutils.h"
 
+#include "compat.h"
 #include "frame.h"
 #include "rfc3339.h"
 

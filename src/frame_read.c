@@ -18,26 +18,7 @@
 #include "port/pg_bswap.h"
 #include "utils/memutils.h"
 
-#include "frame.h"
-#include "json_reader.h"
-#include "rfc3339.h"
-
-/* What the readers of values share: the "state" of their calls. */
-typedef struct FrameReader
-{
-	Frame	   *frame;
-
-	/* for which there is room in the arrays of the frame */
-	int			task_capacity;
-	int			tag_capacity;
-	int			retry_capacity;
-	int			member_capacity;
-
-	uint8		entry_id[FRAME_ID_BYTES];	/* task_id in the present entry of
-											 * completed_tasks */
-	bool		wake_at_set;	/* has the position a wake_at? */
-	TimestampTz wake_at;
-} FrameReader;
+#include "frame_read.h"
 
 /* An id with its first bytes as a number, to sort many of them fast. */
 typedef struct TaskKey
@@ -67,24 +48,6 @@ static void read_entry_id(JsonReader *reader, void *state);
 static void read_output(JsonReader *reader, void *state);
 static void read_last_completed_task(JsonReader *reader, void *state);
 static void read_interrupted_task(JsonReader *reader, void *state);
-static void read_position(JsonReader *reader, void *state);
-static void read_place_id(JsonReader *reader, void *state);
-static void read_next_task(JsonReader *reader, void *state);
-static void read_wake_at(JsonReader *reader, void *state);
-static void read_signal_name(JsonReader *reader, void *state);
-static void read_branches(JsonReader *reader, void *state);
-static void read_branch(JsonReader *reader, const JsonObject *object, void *state);
-static void check_object(JsonReader *reader, void *state);
-static void check_text(JsonReader *reader, void *state);
-static void check_bytes(JsonReader *reader, void *state);
-static void check_id(JsonReader *reader, void *state);
-static void check_time(JsonReader *reader, void *state);
-static void check_uint32(JsonReader *reader, void *state);
-static void check_uint64(JsonReader *reader, void *state);
-static void read_id(JsonReader *reader, uint8 *id);
-static void decode_id(JsonReader *reader, const char *hex, uint32 len,
-					  uint32 offset, uint8 *id);
-static TimestampTz read_time(JsonReader *reader);
 static void order_tasks(JsonReader *reader, Frame *frame);
 static int	compare_task_keys(const void *a, const void *b, void *tasks);
 static void derive_columns(FrameReader *fr);
@@ -96,7 +59,7 @@ static const JsonMember snapshot_members[] = {
 	{"state", JSON_REQUIRED, read_state},
 	{"created_at", JSON_REQUIRED, read_created_at},
 	{"updated_at", JSON_REQUIRED, read_updated_at},
-	{"initial_input", JSON_NULLABLE, check_bytes},
+	{"initial_input", JSON_NULLABLE, frame_check_bytes},
 	{"task_deadline", JSON_NULLABLE, read_task_deadline},
 	{"task_retries", JSON_NULLABLE, read_task_retries},
 	{"loop_iterations", JSON_NULLABLE, read_loop_iterations},
@@ -105,37 +68,37 @@ static const JsonMember snapshot_members[] = {
 };
 
 static const JsonMember deadline_members[] = {
-	{"task_id", JSON_OPTIONAL, check_id},
-	{"deadline", JSON_OPTIONAL, check_time},
-	{"timeout_ms", JSON_OPTIONAL, check_uint64},
+	{"task_id", JSON_OPTIONAL, frame_check_id},
+	{"deadline", JSON_OPTIONAL, frame_check_time},
+	{"timeout_ms", JSON_OPTIONAL, frame_check_uint64},
 };
 
 static const JsonMember retry_members[] = {
-	{"attempts", JSON_OPTIONAL, check_uint32},
-	{"policy", JSON_NULLABLE, check_object},
-	{"last_error", JSON_NULLABLE, check_text},
-	{"last_failed_worker", JSON_NULLABLE, check_text},
+	{"attempts", JSON_OPTIONAL, frame_check_uint32},
+	{"policy", JSON_NULLABLE, frame_check_object},
+	{"last_error", JSON_NULLABLE, frame_check_text},
+	{"last_failed_worker", JSON_NULLABLE, frame_check_text},
 	{"next_retry_at", JSON_NULLABLE, read_next_retry_at},
 };
 
 /* the bodies of the states */
 static const JsonMember in_progress_members[] = {
-	{"position", JSON_REQUIRED, read_position},
+	{"position", JSON_REQUIRED, frame_read_position},
 	{"completed_tasks", JSON_REQUIRED, read_completed_tasks},
 	{"last_completed_task_id", JSON_NULLABLE, read_last_completed_task},
 };
 
 static const JsonMember paused_members[] = {
-	{"reason", JSON_NULLABLE, check_text},
-	{"paused_by", JSON_NULLABLE, check_text},
-	{"paused_at", JSON_REQUIRED, check_time},
+	{"reason", JSON_NULLABLE, frame_check_text},
+	{"paused_by", JSON_NULLABLE, frame_check_text},
+	{"paused_at", JSON_REQUIRED, frame_check_time},
 	{"completed_tasks", JSON_REQUIRED, read_completed_tasks},
-	{"position", JSON_REQUIRED, read_position},
+	{"position", JSON_REQUIRED, frame_read_position},
 	{"last_completed_task_id", JSON_NULLABLE, read_last_completed_task},
 };
 
 static const JsonMember completed_members[] = {
-	{"final_output", JSON_REQUIRED, check_bytes},
+	{"final_output", JSON_REQUIRED, frame_check_bytes},
 };
 
 static const JsonMember failed_members[] = {
@@ -143,9 +106,9 @@ static const JsonMember failed_members[] = {
 };
 
 static const JsonMember cancelled_members[] = {
-	{"reason", JSON_NULLABLE, check_text},
-	{"cancelled_by", JSON_NULLABLE, check_text},
-	{"cancelled_at", JSON_REQUIRED, check_time},
+	{"reason", JSON_NULLABLE, frame_check_text},
+	{"cancelled_by", JSON_NULLABLE, frame_check_text},
+	{"cancelled_at", JSON_REQUIRED, frame_check_time},
 	{"completed_tasks", JSON_REQUIRED, read_completed_tasks},
 	{"interrupted_at_task", JSON_NULLABLE, read_interrupted_task},
 };
@@ -166,65 +129,6 @@ static const JsonMember completed_task_members[] = {
 	{"task_id", JSON_REQUIRED, read_entry_id},
 	{"output", JSON_REQUIRED, read_output},
 };
-
-static const JsonMember branch_members[] = {
-	{"task_id", JSON_REQUIRED, check_id},
-	{"output", JSON_REQUIRED, check_bytes},
-};
-
-/* the positions */
-static const JsonMember at_task_members[] = {
-	{"task_id", JSON_REQUIRED, read_place_id},
-};
-
-static const JsonMember at_fork_members[] = {
-	{"fork_id", JSON_REQUIRED, read_place_id},
-	{"completed_branches", JSON_REQUIRED, read_branches},
-	{"wake_at", JSON_NULLABLE, read_wake_at},
-};
-
-static const JsonMember at_join_members[] = {
-	{"join_id", JSON_REQUIRED, read_place_id},
-	{"completed_branches", JSON_REQUIRED, read_branches},
-};
-
-static const JsonMember at_delay_members[] = {
-	{"delay_id", JSON_REQUIRED, read_place_id},
-	{"entered_at", JSON_REQUIRED, check_time},
-	{"wake_at", JSON_REQUIRED, read_wake_at},
-	{"next_task_id", JSON_NULLABLE, read_next_task},
-};
-
-static const JsonMember at_signal_members[] = {
-	{"signal_id", JSON_REQUIRED, read_place_id},
-	{"signal_name", JSON_REQUIRED, read_signal_name},
-	{"wake_at", JSON_NULLABLE, read_wake_at},
-	{"next_task_id", JSON_NULLABLE, read_next_task},
-};
-
-static const JsonMember in_loop_members[] = {
-	{"loop_id", JSON_REQUIRED, read_place_id},
-	{"iteration", JSON_REQUIRED, check_uint32},
-	{"next_task_id", JSON_NULLABLE, read_next_task},
-};
-
-static const struct
-{
-	FramePlace	place;
-	const char *kind;
-	const JsonMember *members;
-	int			count;
-}			positions[] = {
-	{PLACE_AT_TASK, "AtTask", at_task_members, lengthof(at_task_members)},
-	{PLACE_AT_FORK, "AtFork", at_fork_members, lengthof(at_fork_members)},
-	{PLACE_AT_JOIN, "AtJoin", at_join_members, lengthof(at_join_members)},
-	{PLACE_AT_DELAY, "AtDelay", at_delay_members, lengthof(at_delay_members)},
-	{PLACE_AT_SIGNAL, "AtSignal", at_signal_members, lengthof(at_signal_members)},
-	{PLACE_IN_LOOP, "InLoop", in_loop_members, lengthof(in_loop_members)},
-};
-
-/* the position that is a string instead */
-static const char not_started[] = "NotStarted";
 
 /*
  * frame_read reads a snapshot, which must stay where it is for as long as the
@@ -299,7 +203,7 @@ read_instance_id(JsonReader *reader, void *state)
 static void
 read_definition_hash(JsonReader *reader, void *state)
 {
-	read_id(reader, ((FrameReader *) state)->frame->definition_hash);
+	frame_read_id(reader, ((FrameReader *) state)->frame->definition_hash);
 }
 
 static void
@@ -343,7 +247,7 @@ read_retry(JsonReader *reader, const JsonObject *object, void *state)
 	int			before = frame->retry_count;
 	uint8		id[FRAME_ID_BYTES];
 
-	decode_id(reader, object->name, object->name_len, object->name_start, id);
+	frame_decode_id(reader, object->name, object->name_len, object->name_start, id);
 	json_read_object(reader, retry_members, lengthof(retry_members), NULL, state);
 	if (frame->retry_count > before)
 		memcpy(frame->retries[before].id, id, FRAME_ID_BYTES);
@@ -357,7 +261,7 @@ read_next_retry_at(JsonReader *reader, void *state)
 
 	frame->retries = grow(frame->retries, frame->retry_count, &fr->retry_capacity,
 						  sizeof(FrameRetry));
-	frame->retries[frame->retry_count].next_retry_at = read_time(reader);
+	frame->retries[frame->retry_count].next_retry_at = frame_read_time(reader);
 	frame->retry_count++;
 }
 
@@ -372,8 +276,8 @@ read_loop_iteration(JsonReader *reader, const JsonObject *object, void *state)
 {
 	uint8		id[FRAME_ID_BYTES];
 
-	decode_id(reader, object->name, object->name_len, object->name_start, id);
-	check_uint32(reader, state);
+	frame_decode_id(reader, object->name, object->name_len, object->name_start, id);
+	frame_check_uint32(reader, state);
 }
 
 static void
@@ -493,21 +397,35 @@ read_completed_task(JsonReader *reader, const JsonObject *object, void *state)
 								  &fr->task_capacity, sizeof(FrameTask));
 	task = &frame->completed_tasks[frame->completed_task_count++];
 	task->start = object->name_start;
-	decode_id(reader, object->name, object->name_len, object->name_start, task->id);
+	fr->entry = object;
+	frame_decode_id(reader, object->name, object->name_len, object->name_start, task->id);
 	json_read_object(reader, completed_task_members, lengthof(completed_task_members),
 					 NULL, state);
 	task->end = reader->stop;
-	if (memcmp(task->id, fr->entry_id, FRAME_ID_BYTES) != 0)
-		ereport(ERROR,
-				(errmsg("snapshot has a completed task under the name of another one"),
-				 json_error_at(reader, object->name_start),
-				 errhint("The name of an entry in completed_tasks must equal its task_id.")));
 }
 
+/*
+ * read_entry_id checks that the task_id of an entry is the entry's name.
+ */
 static void
 read_entry_id(JsonReader *reader, void *state)
 {
-	read_id(reader, ((FrameReader *) state)->entry_id);
+	FrameReader *fr = state;
+	Frame	   *frame = fr->frame;
+	const FrameTask *task = &frame->completed_tasks[frame->completed_task_count - 1];
+	uint32		len;
+	const char *hex = json_read_text(reader, &len);
+	uint8		id[FRAME_ID_BYTES];
+
+	/* nearly always it is the same spelling */
+	if (len == fr->entry->name_len && memcmp(hex, fr->entry->name, len) == 0)
+		return;
+	frame_decode_id(reader, hex, len, reader->start, id);
+	if (memcmp(task->id, id, FRAME_ID_BYTES) != 0)
+		ereport(ERROR,
+				(errmsg("snapshot has a completed task under the name of another one"),
+				 json_error_at(reader, reader->start),
+				 errhint("The name of an entry in completed_tasks must equal its task_id.")));
 }
 
 static void
@@ -526,7 +444,7 @@ read_last_completed_task(JsonReader *reader, void *state)
 {
 	Frame	   *frame = ((FrameReader *) state)->frame;
 
-	read_id(reader, frame->last_completed_task);
+	frame_read_id(reader, frame->last_completed_task);
 	frame->has_last_completed_task = true;
 }
 
@@ -535,7 +453,7 @@ read_interrupted_task(JsonReader *reader, void *state)
 {
 	Frame	   *frame = ((FrameReader *) state)->frame;
 
-	read_id(reader, frame->interrupted_task);
+	frame_read_id(reader, frame->interrupted_task);
 	frame->has_interrupted_task = true;
 }
 
@@ -585,234 +503,6 @@ compare_task_keys(const void *a, const void *b, void *tasks)
 		return left->prefix < right->prefix ? -1 : 1;
 	return memcmp(((FrameTask *) tasks)[left->index].id,
 				  ((FrameTask *) tasks)[right->index].id, FRAME_ID_BYTES);
-}
-
-/* --- the position and its members ---------------------------------------- */
-
-/*
- * read_position reads "NotStarted" or the object whose only member is named
- * after the kind of place.
- */
-static void
-read_position(JsonReader *reader, void *state)
-{
-	Frame	   *frame = ((FrameReader *) state)->frame;
-	JsonObject	object;
-	int			i;
-
-	frame->position.start = reader->start;
-	if (reader->token == JSON_TOKEN_STRING)
-	{
-		uint32		len;
-		const char *kind = json_read_text(reader, &len);
-
-		if (len != strlen(not_started) || memcmp(kind, not_started, len) != 0)
-			ereport(ERROR,
-					(errmsg("snapshot has the unknown position \"%s\"",
-							json_clip(kind, len)),
-					 json_error_at(reader, reader->start),
-					 errhint("As a string there is \"NotStarted\" alone.")));
-		frame->place = PLACE_NOT_STARTED;
-		frame->position_kind = not_started;
-		frame->position.end = reader->stop;
-		return;
-	}
-
-	json_object_begin(reader, &object);
-	while (json_object_next(reader, &object))
-	{
-		if (frame->place != PLACE_NONE)
-			ereport(ERROR,
-					(errmsg("snapshot has more than one position"),
-					 json_error_at(reader, object.name_start)));
-		for (i = 0; i < lengthof(positions); i++)
-		{
-			if (strlen(positions[i].kind) == object.name_len &&
-				memcmp(positions[i].kind, object.name, object.name_len) == 0)
-				break;
-		}
-		if (i == lengthof(positions))
-			ereport(ERROR,
-					(errmsg("snapshot has the unknown position \"%s\"",
-							json_clip(object.name, object.name_len)),
-					 json_error_at(reader, object.name_start),
-					 errhint("The positions are NotStarted, AtTask, AtFork, AtJoin, AtDelay, AtSignal and InLoop.")));
-		frame->place = positions[i].place;
-		frame->position_kind = positions[i].kind;
-		json_read_object(reader, positions[i].members, positions[i].count, NULL, state);
-	}
-	if (frame->place == PLACE_NONE)
-		ereport(ERROR,
-				(errmsg("snapshot has an empty position"),
-				 json_error_at(reader, reader->start)));
-	frame->position.end = reader->stop;
-}
-
-static void
-read_place_id(JsonReader *reader, void *state)
-{
-	Frame	   *frame = ((FrameReader *) state)->frame;
-
-	read_id(reader, frame->place_id);
-}
-
-static void
-read_next_task(JsonReader *reader, void *state)
-{
-	Frame	   *frame = ((FrameReader *) state)->frame;
-
-	read_id(reader, frame->next_task);
-	frame->has_next_task = true;
-}
-
-static void
-read_wake_at(JsonReader *reader, void *state)
-{
-	FrameReader *fr = state;
-
-	fr->wake_at = read_time(reader);
-	fr->wake_at_set = true;
-}
-
-static void
-read_signal_name(JsonReader *reader, void *state)
-{
-	((FrameReader *) state)->frame->awaited_signal = json_read_cstring(reader);
-}
-
-static void
-read_branches(JsonReader *reader, void *state)
-{
-	json_read_map(reader, read_branch, state);
-}
-
-static void
-read_branch(JsonReader *reader, const JsonObject *object, void *state)
-{
-	json_read_object(reader, branch_members, lengthof(branch_members), NULL, state);
-}
-
-/* --- values of which only the type matters -------------------------------- */
-
-static void
-check_object(JsonReader *reader, void *state)
-{
-	if (reader->token != JSON_TOKEN_OBJECT_START)
-		json_wrong_type(reader, "an object");
-	json_skip(reader);
-}
-
-static void
-check_text(JsonReader *reader, void *state)
-{
-	uint32		len;
-
-	(void) json_read_text(reader, &len);
-}
-
-static void
-check_bytes(JsonReader *reader, void *state)
-{
-	(void) json_read_bytes(reader);
-}
-
-static void
-check_id(JsonReader *reader, void *state)
-{
-	uint8		id[FRAME_ID_BYTES];
-
-	read_id(reader, id);
-}
-
-static void
-check_time(JsonReader *reader, void *state)
-{
-	(void) read_time(reader);
-}
-
-static void
-check_uint32(JsonReader *reader, void *state)
-{
-	(void) json_read_integer(reader, 0, PG_UINT32_MAX);
-}
-
-static void
-check_uint64(JsonReader *reader, void *state)
-{
-	(void) json_read_integer(reader, 0, PG_UINT64_MAX);
-}
-
-/* --- helpers -------------------------------------------------------------- */
-
-/*
- * read_id reads the string of 64 hexadecimal digits that is the current token.
- */
-static void
-read_id(JsonReader *reader, uint8 *id)
-{
-	uint32		len;
-	const char *hex = json_read_text(reader, &len);
-
-	decode_id(reader, hex, len, reader->start, id);
-}
-
-/*
- * hex_value returns the value of a hexadecimal digit, -1 for anything else.
- */
-static inline int
-hex_value(unsigned char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/*
- * decode_id decodes 64 hexadecimal digits, of either case; "offset" is where
- * they are.
- */
-static void
-decode_id(JsonReader *reader, const char *hex, uint32 len, uint32 offset, uint8 *id)
-{
-	int			i;
-
-	if (len == 2 * FRAME_ID_BYTES)
-	{
-		for (i = 0; i < FRAME_ID_BYTES; i++)
-		{
-			int			high = hex_value(hex[2 * i]);
-			int			low = hex_value(hex[2 * i + 1]);
-
-			if ((high | low) < 0)
-				break;
-			id[i] = (uint8) (high << 4 | low);
-		}
-		if (i == FRAME_ID_BYTES)
-			return;
-	}
-	ereport(ERROR,
-			(errmsg("snapshot has an id that is not %d hexadecimal digits",
-					2 * FRAME_ID_BYTES),
-			 json_error_at(reader, offset)));
-}
-
-/*
- * read_time reads the RFC 3339 timestamp that is the current token.
- */
-static TimestampTz
-read_time(JsonReader *reader)
-{
-	uint32		len;
-	const char *text = json_read_text(reader, &len);
-	TimestampTz result;
-
-	if (!rfc3339_parse(text, len, &result))
-		ereport(ERROR,
-				(errmsg("snapshot has a timestamp that is not one of RFC 3339"),
-				 json_error_at(reader, reader->start),
-				 errhint("For example: \"2025-01-31T12:00:00.123456Z\".")));
-	return result;
 }
 
 /*

@@ -6,8 +6,8 @@
  * The server's lexer finds the tokens, without unescaping: it would convert to
  * the server encoding and allocate every string. What it does not check is
  * checked here: duplicate members, depth, and that the text is read to its end.
- * Two things do not go through it because they are most of the bytes: single
- * punctuation characters, and arrays of bytes.
+ * What most of the bytes are is not left to it, for speed: punctuation, strings
+ * without escapes, and arrays of bytes.
  *
  * The text must be valid UTF-8 without zero bytes. It need not end in a NUL.
  *
@@ -19,21 +19,11 @@
 
 #include "json_reader.h"
 
-#define PATH_MAX_BYTES		400		/* of a path in a message */
-#define NAME_MAX_BYTES		64		/* of a name in a message */
 #define PAIRWISE_NAMES		8		/* as many names are compared in pairs */
 
-static void advance(JsonReader *reader);
-static void expect(JsonReader *reader, JsonTokenType token, const char *expected);
-static void enter(JsonReader *reader);
+static const char *closing_quote(const char *at, const char *end);
 static void check_names(JsonReader *reader, uint32 first);
 static int	compare_names(const void *a, const void *b);
-static const char *unescape(JsonReader *reader, uint32 start, uint32 stop, uint32 *len);
-static uint32 hex_escape(const char *digits);
-static const char *token_text(JsonTokenType token);
-static void lexer_failed(JsonReader *reader) pg_attribute_noreturn();
-static void syntax_error(JsonReader *reader, const char *what) pg_attribute_noreturn();
-static void truncated(JsonReader *reader) pg_attribute_noreturn();
 
 /*
  * json_reader_start makes a reader of the bytes from .. to - 1 of "base" and
@@ -50,7 +40,7 @@ json_reader_start(JsonReader *reader, const char *base, uint32 from, uint32 to)
 	reader->name_count = 0;
 	reader->name_capacity = 0;
 	reader->start = reader->stop = from;
-	advance(reader);
+	json_advance(reader);
 }
 
 /*
@@ -74,18 +64,19 @@ json_reader_finish(JsonReader *reader)
 }
 
 /*
- * advance makes the next token the current one.
+ * json_advance makes the next token the current one.
  */
-static void
-advance(JsonReader *reader)
+void
+json_advance(JsonReader *reader)
 {
 	const char *at = reader->lex->token_terminator;
+	const char *quote;
 
 	while (at < reader->end &&
 		   (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
 		at++;
 	if (at == reader->end)
-		truncated(reader);
+		json_truncated(reader);
 
 	switch (*at)
 	{
@@ -108,8 +99,16 @@ advance(JsonReader *reader)
 			reader->token = JSON_TOKEN_COMMA;
 			break;
 		default:
+			if (*at == '"' && (quote = closing_quote(at + 1, reader->end)) != NULL)
+			{
+				reader->token = JSON_TOKEN_STRING;
+				reader->start = at - reader->base;
+				reader->stop = quote + 1 - reader->base;
+				compat_json_lexer_move(reader->lex, quote + 1);
+				return;
+			}
 			if (json_lex(reader->lex) != JSON_SUCCESS)
-				lexer_failed(reader);
+				json_lexer_failed(reader);
 			reader->token = reader->lex->token_type;
 			reader->start = reader->lex->token_start - reader->base;
 			reader->stop = reader->lex->token_terminator - reader->base;
@@ -121,20 +120,54 @@ advance(JsonReader *reader)
 }
 
 /*
- * expect raises an error of type unless the current token is this one.
+ * closing_quote finds the end of a string in which nothing is escaped; "at" is
+ * its first character. Returns NULL when a backslash or a control character
+ * comes first, or the end: such a string is the lexer's.
  */
-static void
-expect(JsonReader *reader, JsonTokenType token, const char *expected)
+static const char *
+closing_quote(const char *at, const char *end)
+{
+#define EACH_BYTE(value)	(UINT64CONST(0x0101010101010101) * (value))
+#define HAS_ZERO(word)		(((word) - EACH_BYTE(1)) & ~(word))
+
+	/* eight bytes at a time while none of them is of interest */
+	while (end - at >= sizeof(uint64))
+	{
+		uint64		word;
+		uint64		found;
+
+		memcpy(&word, at, sizeof(word));
+		found = HAS_ZERO(word ^ EACH_BYTE('"')) | HAS_ZERO(word ^ EACH_BYTE('\\')) |
+			((word - EACH_BYTE(' ')) & ~word);
+		if (found & EACH_BYTE(0x80))
+			break;
+		at += sizeof(word);
+	}
+	for (; at < end && *at != '\\' && (unsigned char) *at >= ' '; at++)
+	{
+		if (*at == '"')
+			return at;
+	}
+	return NULL;
+#undef EACH_BYTE
+#undef HAS_ZERO
+}
+
+/*
+ * json_expect raises an error of type unless the current token is this one.
+ */
+void
+json_expect(JsonReader *reader, JsonTokenType token, const char *expected)
 {
 	if (reader->token != token)
 		json_wrong_type(reader, expected);
 }
 
 /*
- * enter goes one level down, into an object or an array.
+ * json_enter goes one level down, into an object or an array.
  */
-static void
-enter(JsonReader *reader)
+void
+json_enter(JsonReader *reader)
 {
 	JsonStep   *step;
 
@@ -158,8 +191,8 @@ enter(JsonReader *reader)
 void
 json_object_begin(JsonReader *reader, JsonObject *object)
 {
-	expect(reader, JSON_TOKEN_OBJECT_START, "an object");
-	enter(reader);
+	json_expect(reader, JSON_TOKEN_OBJECT_START, "an object");
+	json_enter(reader);
 	object->begun = false;
 	object->first_name = reader->name_count;
 
@@ -179,7 +212,7 @@ json_object_next(JsonReader *reader, JsonObject *object)
 
 	CHECK_FOR_INTERRUPTS();
 
-	advance(reader);
+	json_advance(reader);
 	if (reader->token == JSON_TOKEN_OBJECT_END)
 	{
 		check_names(reader, object->first_name);
@@ -189,12 +222,12 @@ json_object_next(JsonReader *reader, JsonObject *object)
 	if (object->begun)
 	{
 		if (reader->token != JSON_TOKEN_COMMA)
-			syntax_error(reader, "expected a comma or the end of the object");
-		advance(reader);
+			json_syntax_error(reader, "expected a comma or the end of the object");
+		json_advance(reader);
 	}
 	object->begun = true;
 	if (reader->token != JSON_TOKEN_STRING)
-		syntax_error(reader, "expected the name of a member");
+		json_syntax_error(reader, "expected the name of a member");
 
 	object->name_start = reader->start;
 	object->name_end = reader->stop;
@@ -202,10 +235,10 @@ json_object_next(JsonReader *reader, JsonObject *object)
 	step->name = object->name;
 	step->name_len = object->name_len;
 
-	advance(reader);
+	json_advance(reader);
 	if (reader->token != JSON_TOKEN_COLON)
-		syntax_error(reader, "expected a colon");
-	advance(reader);
+		json_syntax_error(reader, "expected a colon");
+	json_advance(reader);
 	object->value_start = reader->start;
 	return true;
 }
@@ -367,8 +400,8 @@ json_read_map(JsonReader *reader, JsonReadEntry read, void *state)
 void
 json_array_begin(JsonReader *reader)
 {
-	expect(reader, JSON_TOKEN_ARRAY_START, "an array");
-	enter(reader);
+	json_expect(reader, JSON_TOKEN_ARRAY_START, "an array");
+	json_enter(reader);
 }
 
 /*
@@ -383,7 +416,7 @@ json_array_next(JsonReader *reader)
 
 	CHECK_FOR_INTERRUPTS();
 
-	advance(reader);
+	json_advance(reader);
 	if (reader->token == JSON_TOKEN_ARRAY_END)
 	{
 		reader->depth--;
@@ -392,8 +425,8 @@ json_array_next(JsonReader *reader)
 	if (begun)
 	{
 		if (reader->token != JSON_TOKEN_COMMA)
-			syntax_error(reader, "expected a comma or the end of the array");
-		advance(reader);
+			json_syntax_error(reader, "expected a comma or the end of the array");
+		json_advance(reader);
 	}
 	step->index++;
 	return true;
@@ -429,427 +462,6 @@ json_skip(JsonReader *reader)
 		case JSON_TOKEN_NULL:
 			break;
 		default:
-			syntax_error(reader, "expected a value");
+			json_syntax_error(reader, "expected a value");
 	}
-}
-
-/*
- * json_read_text returns the string that is the current token, unescaped: in
- * place where it has no escapes, else palloc'd; not NUL-terminated.
- */
-const char *
-json_read_text(JsonReader *reader, uint32 *len)
-{
-	const char *text;
-
-	expect(reader, JSON_TOKEN_STRING, "a string");
-	text = reader->base + reader->start + 1;
-	*len = reader->stop - reader->start - 2;
-	if (memchr(text, '\\', *len) != NULL)
-		return unescape(reader, reader->start + 1, reader->stop - 1, len);
-	return text;
-}
-
-/*
- * json_read_cstring returns the string that is the current token, palloc'd.
- */
-char *
-json_read_cstring(JsonReader *reader)
-{
-	uint32		len;
-	const char *text = json_read_text(reader, &len);
-
-	return pnstrdup(text, len);
-}
-
-/*
- * unescape returns the bytes start .. stop - 1, the inside of a string whose
- * escapes the lexer has seen, as palloc'd UTF-8. A surrogate without its
- * partner and U+0000 are errors: neither can be in a string of UTF-8 that ends
- * in a NUL.
- */
-static const char *
-unescape(JsonReader *reader, uint32 start, uint32 stop, uint32 *len)
-{
-	const char *from = reader->base + start;
-	const char *end = reader->base + stop;
-	char	   *result = palloc(stop - start + 1);	/* no escape gets longer */
-	char	   *to = result;
-
-	while (from < end)
-	{
-		uint32		code;
-
-		if (*from != '\\')
-		{
-			*to++ = *from++;
-			continue;
-		}
-		from++;
-		switch (*from++)
-		{
-			case 'b':
-				*to++ = '\b';
-				break;
-			case 'f':
-				*to++ = '\f';
-				break;
-			case 'n':
-				*to++ = '\n';
-				break;
-			case 'r':
-				*to++ = '\r';
-				break;
-			case 't':
-				*to++ = '\t';
-				break;
-			case 'u':
-				code = hex_escape(from);
-				from += 4;
-				if (code >= 0xD800 && code <= 0xDBFF && end - from >= 6 &&
-					from[0] == '\\' && from[1] == 'u')
-				{
-					uint32		low = hex_escape(from + 2);
-
-					if (low >= 0xDC00 && low <= 0xDFFF)
-					{
-						code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-						from += 6;
-					}
-				}
-				if (code == 0)
-					ereport(ERROR,
-							(errmsg("snapshot has a zero character in a string"),
-							 json_error_at(reader, from - 6 - reader->base)));
-				if (code >= 0xD800 && code <= 0xDFFF)
-					ereport(ERROR,
-							(errmsg("snapshot has half a surrogate pair in a string"),
-							 json_error_at(reader, from - 6 - reader->base)));
-				unicode_to_utf8(code, (unsigned char *) to);
-				to += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-				break;
-			default:			/* quote, backslash, slash */
-				*to++ = from[-1];
-				break;
-		}
-	}
-	*to = '\0';
-	*len = to - result;
-	return result;
-}
-
-/*
- * hex_escape returns the value of four hexadecimal digits, which the lexer has
- * checked.
- */
-static uint32
-hex_escape(const char *digits)
-{
-	uint32		value = 0;
-	int			i;
-
-	for (i = 0; i < 4; i++)
-	{
-		char		c = digits[i];
-
-		value = value * 16 +
-			(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
-	}
-	return value;
-}
-
-/*
- * json_read_integer returns the number that is the current token. Anything but
- * an integer in min .. max, written with digits alone, is an error.
- */
-uint64
-json_read_integer(JsonReader *reader, uint64 min, uint64 max)
-{
-	const char *at = reader->base + reader->start;
-	const char *end = reader->base + reader->stop;
-	uint64		value = 0;
-	bool		in_range = true;
-
-	expect(reader, JSON_TOKEN_NUMBER, "a number");
-	for (; at < end; at++)
-	{
-		uint64		digit = (unsigned char) *at - '0';
-
-		if (digit > 9)
-		{
-			if (*at == '-')
-			{
-				in_range = false;
-				continue;
-			}
-			ereport(ERROR,
-					(errmsg("snapshot has a number that is not an integer"),
-					 json_error_at(reader, reader->start)));
-		}
-		if (value > (PG_UINT64_MAX - digit) / 10)
-			in_range = false;
-		else
-			value = value * 10 + digit;
-	}
-	if (!in_range || value < min || value > max)
-		ereport(ERROR,
-				(errmsg("snapshot has a number out of range"),
-				 json_error_at(reader, reader->start),
-				 errhint("Allowed here: " UINT64_FORMAT " to " UINT64_FORMAT ".", min, max)));
-	return value;
-}
-
-/*
- * json_read_bytes reads an array of bytes as numbers, which begins at the
- * current token, and returns how many there are.
- */
-uint32
-json_read_bytes(JsonReader *reader)
-{
-	const char *at;
-	const char *end = reader->end;
-	uint32		count = 0;
-	uint32		value;
-
-#define SKIP_SPACE() \
-	while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r')) \
-		at++
-
-	expect(reader, JSON_TOKEN_ARRAY_START, "an array of bytes");
-	at = reader->lex->token_terminator;
-	SKIP_SPACE();
-	if (at < end && *at == ']')
-		goto done;
-
-	for (;;)
-	{
-		uint32		digit;
-		const char *number = at;
-
-		if ((count & 0xFFFF) == 0)
-			CHECK_FOR_INTERRUPTS();
-
-		if (at == end || (value = (unsigned char) *at - '0') > 9)
-			goto odd;
-		at++;
-		while (at < end && (digit = (unsigned char) *at - '0') <= 9)
-		{
-			value = value * 10 + digit;
-			at++;
-			if (value > 255 || at - number > 3)
-				goto odd;
-		}
-		if (*number == '0' && at - number > 1)
-			goto odd;
-		SKIP_SPACE();
-		count++;
-		if (at == end)
-			goto odd;
-		if (*at == ']')
-			break;
-		if (*at != ',')
-			goto odd;
-		at++;
-		SKIP_SPACE();
-		continue;
-
-odd:
-
-		/*
-		 * Not a byte, or not followed by what must follow it. Which it is,
-		 * the lexer can tell when it starts again at this element.
-		 */
-		compat_json_lexer_move(reader->lex, number);
-		enter(reader);
-		reader->path[reader->depth].index = count;
-		advance(reader);
-		(void) json_read_integer(reader, 0, 255);
-		advance(reader);
-		syntax_error(reader, "expected a comma or the end of the array");
-	}
-
-done:
-	at++;
-	reader->token = JSON_TOKEN_ARRAY_END;
-	reader->start = at - 1 - reader->base;
-	reader->stop = at - reader->base;
-	compat_json_lexer_move(reader->lex, at);
-	return count;
-#undef SKIP_SPACE
-}
-
-/*
- * json_error_at is an auxiliary function of ereport: the SQLSTATE, and in
- * DETAIL where it happened.
- */
-int
-json_error_at(JsonReader *reader, uint32 offset)
-{
-	StringInfoData path;
-	int			level;
-
-	initStringInfo(&path);
-	for (level = 1; level <= reader->depth; level++)
-	{
-		JsonStep   *step = &reader->path[level];
-
-		if (path.len > PATH_MAX_BYTES)
-		{
-			appendStringInfoString(&path, "...");
-			break;
-		}
-		if (step->name == NULL)
-		{
-			if (step->index != PG_UINT32_MAX)
-				appendStringInfo(&path, "[%u]", step->index);
-		}
-		else if (step->name_len > 0)
-			appendStringInfo(&path, "%s%s", path.len > 0 ? "." : "",
-							 json_clip(step->name, step->name_len));
-	}
-
-	errcode(ERRCODE_INVALID_BINARY_REPRESENTATION);
-	if (path.len > 0)
-		errdetail("At %s, byte %u.", path.data, offset);
-	else
-		errdetail("At byte %u.", offset);
-	return 0;
-}
-
-/*
- * json_clip returns a name as it may be shown in a message: its beginning, in
- * ASCII, since the text is UTF-8 whatever the server encoding.
- */
-const char *
-json_clip(const char *name, uint32 len)
-{
-	uint32		shown = Min(len, NAME_MAX_BYTES);
-	char	   *result = palloc(shown + 4);
-	uint32		i;
-
-	for (i = 0; i < shown; i++)
-		result[i] = (name[i] >= ' ' && name[i] <= '~') ? name[i] : '?';
-	strcpy(result + shown, shown < len ? "..." : "");
-	return result;
-}
-
-/*
- * json_wrong_type raises the error that the current token begins another type
- * of value than the expected one.
- */
-void
-json_wrong_type(JsonReader *reader, const char *expected)
-{
-	if (reader->token == JSON_TOKEN_OBJECT_END ||
-		reader->token == JSON_TOKEN_ARRAY_END ||
-		reader->token == JSON_TOKEN_COLON ||
-		reader->token == JSON_TOKEN_COMMA)
-		syntax_error(reader, "expected a value");
-	ereport(ERROR,
-			(errmsg("snapshot has a value of the wrong type: expected %s, found %s",
-					expected, token_text(reader->token)),
-			 json_error_at(reader, reader->start)));
-}
-
-/*
- * json_missing raises the error that the object that ends at the current token
- * lacks a member.
- */
-void
-json_missing(JsonReader *reader, const char *name)
-{
-	ereport(ERROR,
-			(errmsg("snapshot lacks the member \"%s\"", name),
-			 json_error_at(reader, reader->start)));
-}
-
-/*
- * json_duplicate raises the error that the last member of the path appears for
- * a second time, at this offset.
- */
-void
-json_duplicate(JsonReader *reader, uint32 offset)
-{
-	JsonStep   *step = &reader->path[reader->depth];
-
-	ereport(ERROR,
-			(errmsg("snapshot has the member \"%s\" twice",
-					json_clip(step->name, step->name_len)),
-			 json_error_at(reader, offset)));
-}
-
-/*
- * token_text names the type of value that a token begins.
- */
-static const char *
-token_text(JsonTokenType token)
-{
-	switch (token)
-	{
-		case JSON_TOKEN_STRING:
-			return "a string";
-		case JSON_TOKEN_NUMBER:
-			return "a number";
-		case JSON_TOKEN_OBJECT_START:
-			return "an object";
-		case JSON_TOKEN_ARRAY_START:
-			return "an array";
-		case JSON_TOKEN_TRUE:
-		case JSON_TOKEN_FALSE:
-			return "a boolean";
-		case JSON_TOKEN_NULL:
-			return "null";
-		default:
-			return "punctuation";
-	}
-}
-
-/*
- * lexer_failed raises the error that the lexer found. Its own texts quote the
- * payload, so they are not used.
- */
-static void
-lexer_failed(JsonReader *reader)
-{
-	const char *token = reader->lex->token_terminator;
-
-	/*
-	 * When it ran into the end inside a token that could have gone on, bytes
-	 * are missing rather than wrong.
-	 */
-	reader->start = reader->lex->token_start - reader->base;
-	if (token >= reader->end)
-	{
-		Size		len = reader->end - reader->base - reader->start;
-
-		token = reader->base + reader->start;
-		if (*token == '"' || *token == '-' || (*token >= '0' && *token <= '9') ||
-			strncmp(token, "true", Min(len, 4)) == 0 ||
-			strncmp(token, "false", Min(len, 5)) == 0 ||
-			strncmp(token, "null", Min(len, 4)) == 0)
-			truncated(reader);
-	}
-	syntax_error(reader, "invalid token or escape");
-}
-
-/*
- * syntax_error raises an error of JSON's grammar at the current token.
- */
-static void
-syntax_error(JsonReader *reader, const char *what)
-{
-	ereport(ERROR,
-			(errmsg("snapshot is not valid JSON: %s", what),
-			 json_error_at(reader, reader->start)));
-}
-
-/*
- * truncated raises the error that the text ends too early.
- */
-static void
-truncated(JsonReader *reader)
-{
-	ereport(ERROR,
-			(errmsg("snapshot is truncated"),
-			 json_error_at(reader, reader->end - reader->base)));
 }

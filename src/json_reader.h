@@ -76,31 +76,38 @@ typedef struct JsonMember
 	JsonRead	read;
 } JsonMember;
 
+/* json_reader.c: from token to token */
 extern void json_reader_start(JsonReader *reader, const char *base, uint32 from, uint32 to);
 extern void json_reader_finish(JsonReader *reader);
+extern void json_advance(JsonReader *reader);
+extern void json_expect(JsonReader *reader, JsonTokenType token, const char *expected);
+extern void json_enter(JsonReader *reader);
+extern void json_skip(JsonReader *reader);
 
-/* objects */
+/* objects and arrays */
 extern void json_object_begin(JsonReader *reader, JsonObject *object);
 extern bool json_object_next(JsonReader *reader, JsonObject *object);
 extern void json_object_note_name(JsonReader *reader, const JsonObject *object);
 extern void json_read_object(JsonReader *reader, const JsonMember *members, int count,
 							 JsonReadEntry after, void *state);
 extern void json_read_map(JsonReader *reader, JsonReadEntry read, void *state);
-
-/* other values */
 extern void json_array_begin(JsonReader *reader);
 extern bool json_array_next(JsonReader *reader);
-extern void json_skip(JsonReader *reader);
+
+/* json_value.c */
 extern const char *json_read_text(JsonReader *reader, uint32 *len);
 extern char *json_read_cstring(JsonReader *reader);
 extern uint64 json_read_integer(JsonReader *reader, uint64 min, uint64 max);
 extern uint32 json_read_bytes(JsonReader *reader);
 
-/* errors: auxiliary functions of ereport, and some whole ones */
+/* json_error.c: two parts of an ereport, and whole errors */
 extern int	json_error_at(JsonReader *reader, uint32 offset);
 extern const char *json_clip(const char *name, uint32 len);
 extern void json_wrong_type(JsonReader *reader, const char *expected) pg_attribute_noreturn();
 extern void json_missing(JsonReader *reader, const char *name) pg_attribute_noreturn();
 extern void json_duplicate(JsonReader *reader, uint32 offset) pg_attribute_noreturn();
+extern void json_syntax_error(JsonReader *reader, const char *what) pg_attribute_noreturn();
+extern void json_lexer_failed(JsonReader *reader) pg_attribute_noreturn();
+extern void json_truncated(JsonReader *reader) pg_attribute_noreturn();
 
 #endif							/* SAYIIR_JSON_READER_H */
