@@ -33,6 +33,7 @@ extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_read(const Frame *frame);
 static void check_edits(const Frame *frame);
 static Frame *read_again(const bytea *bytes);
+static bool has_member(const Frame *frame, const char *name);
 static void check_around(const Frame *before, const Frame *after);
 static void check_members(const Frame *before, const Frame *after,
 						  const char *const *changed);
@@ -212,6 +213,7 @@ check_edits(const Frame *frame)
 									frame->has_current_task ? frame->current_task : NULL));
 	CHECK(after->status == STATUS_CANCELLED);
 	CHECK(after->updated_at == AT_UNIX);
+	CHECK(!has_member(after, "position") && !has_member(after, "last_completed_task_id"));
 	CHECK(after->has_interrupted_task == frame->has_current_task);
 	CHECK(memcmp(after->interrupted_task, frame->current_task, sizeof(id)) == 0);
 	check_around(frame, after);
@@ -222,6 +224,8 @@ check_edits(const Frame *frame)
 	{
 		after = read_again(frame_unpause(frame, AT));
 		CHECK(after->status == STATUS_IN_PROGRESS);
+		CHECK(!has_member(after, "reason") && !has_member(after, "paused_by") &&
+			  !has_member(after, "paused_at"));
 		CHECK(after->updated_at == AT_UNIX);
 		CHECK(frame_same_position(frame, after));
 		check_around(frame, after);
@@ -260,6 +264,7 @@ check_edits(const Frame *frame)
 		if (!frame->has_next_task)
 		{
 			CHECK(after->status == STATUS_COMPLETED);
+			CHECK(!has_member(after, "position") && !has_member(after, "completed_tasks"));
 			check_members(frame, after, changed_complete);
 			continue;
 		}
@@ -284,6 +289,23 @@ read_again(const bytea *bytes)
 
 	memcpy(copy, VARDATA_ANY(bytes), len);
 	return frame_read(copy, len);
+}
+
+/*
+ * has_member tells whether the state has a member of this name.
+ */
+static bool
+has_member(const Frame *frame, const char *name)
+{
+	int			i;
+
+	for (i = 0; i < frame->member_count; i++)
+	{
+		if (strlen(name) == frame->members[i].name_len &&
+			memcmp(name, frame->members[i].name, strlen(name)) == 0)
+			return true;
+	}
+	return false;
 }
 
 /*
