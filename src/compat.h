@@ -17,6 +17,11 @@
 #include "common/jsonapi.h"
 #include "mb/pg_wchar.h"
 
+/* Before a prototype since 18; what there was before went after it, and is gone. */
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn __attribute__((noreturn))
+#endif
+
 /* VARDATA and its kin: their own header since 16, before that postgres.h */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"

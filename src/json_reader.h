@@ -103,11 +103,11 @@ extern uint32 json_read_bytes(JsonReader *reader);
 /* json_error.c: two parts of an ereport, and whole errors */
 extern int	json_error_at(JsonReader *reader, uint32 offset);
 extern const char *json_clip(const char *name, uint32 len);
-extern void json_wrong_type(JsonReader *reader, const char *expected) pg_attribute_noreturn();
-extern void json_missing(JsonReader *reader, const char *name) pg_attribute_noreturn();
-extern void json_duplicate(JsonReader *reader, uint32 offset) pg_attribute_noreturn();
-extern void json_syntax_error(JsonReader *reader, const char *what) pg_attribute_noreturn();
-extern void json_lexer_failed(JsonReader *reader) pg_attribute_noreturn();
-extern void json_truncated(JsonReader *reader) pg_attribute_noreturn();
+pg_noreturn extern void json_wrong_type(JsonReader *reader, const char *expected);
+pg_noreturn extern void json_missing(JsonReader *reader, const char *name);
+pg_noreturn extern void json_duplicate(JsonReader *reader, uint32 offset);
+pg_noreturn extern void json_syntax_error(JsonReader *reader, const char *what);
+pg_noreturn extern void json_lexer_failed(JsonReader *reader);
+pg_noreturn extern void json_truncated(JsonReader *reader);
 
 #endif							/* SAYIIR_JSON_READER_H */
