@@ -32,6 +32,9 @@ CREATE TABLE sayiir_workflow_snapshots (
 	started_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
 	completed_at timestamptz,
 	updated_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	awaited_signal text,
+	waiting_since timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+	position_hash bigint,
 	CONSTRAINT sayiir_workflow_snapshots_pkey PRIMARY KEY (instance_id),
 	CONSTRAINT sayiir_workflow_snapshots_check CHECK (
 		status IN ('InProgress', 'Paused', 'Completed', 'Failed', 'Cancelled')
@@ -58,6 +61,9 @@ COMMENT ON COLUMN sayiir_workflow_snapshots.data_hash IS 'SHA-256 of the newest 
 COMMENT ON COLUMN sayiir_workflow_snapshots.started_at IS 'transaction time of the first save';
 COMMENT ON COLUMN sayiir_workflow_snapshots.completed_at IS 'transaction time of the save that ended the workflow';
 COMMENT ON COLUMN sayiir_workflow_snapshots.updated_at IS 'transaction time of the newest version';
+COMMENT ON COLUMN sayiir_workflow_snapshots.awaited_signal IS 'name of the event that the workflow is parked for';
+COMMENT ON COLUMN sayiir_workflow_snapshots.waiting_since IS 'clock time of the save that brought the workflow to its present place';
+COMMENT ON COLUMN sayiir_workflow_snapshots.position_hash IS 'of the position inside one of Sayiir''s own snapshots: tells whether a save moves the workflow; NULL for an opaque snapshot';
 COMMENT ON CONSTRAINT sayiir_workflow_snapshots_pkey ON sayiir_workflow_snapshots IS 'one row per workflow instance';
 COMMENT ON INDEX sayiir_workflow_snapshots_pkey IS 'instances in the order of their names';
 COMMENT ON CONSTRAINT sayiir_workflow_snapshots_check ON sayiir_workflow_snapshots IS 'known status, priority 1 to 5';
@@ -124,11 +130,112 @@ COMMENT ON CONSTRAINT sayiir_workflow_tasks_pkey ON sayiir_workflow_tasks IS 'on
 COMMENT ON INDEX sayiir_workflow_tasks_pkey IS 'tasks of an instance';
 COMMENT ON CONSTRAINT sayiir_workflow_tasks_check ON sayiir_workflow_tasks IS 'known status';
 
+CREATE TABLE sayiir_workflow_claims (
+	instance_id text COLLATE "C" NOT NULL,
+	task_id bytea,
+	worker_id text NOT NULL,
+	claim_token uuid NOT NULL,
+	claimed_at timestamptz NOT NULL,
+	expires_at timestamptz,
+	CONSTRAINT sayiir_workflow_claims_pkey PRIMARY KEY (instance_id)
+)
+WITH (fillfactor = 70);
+
+COMMENT ON TABLE sayiir_workflow_claims IS 'one row per instance that a worker holds, for its present place';
+COMMENT ON COLUMN sayiir_workflow_claims.instance_id IS 'name of the workflow instance';
+COMMENT ON COLUMN sayiir_workflow_claims.task_id IS 'task that is held; NULL at another place than a task';
+COMMENT ON COLUMN sayiir_workflow_claims.worker_id IS 'worker that holds it, as it called itself';
+COMMENT ON COLUMN sayiir_workflow_claims.claim_token IS 'what the worker shows to write under this claim; new with every claim';
+COMMENT ON COLUMN sayiir_workflow_claims.claimed_at IS 'clock time of the claim';
+COMMENT ON COLUMN sayiir_workflow_claims.expires_at IS 'clock time from which others may take over; NULL: until released';
+COMMENT ON CONSTRAINT sayiir_workflow_claims_pkey ON sayiir_workflow_claims IS 'one claim per instance';
+COMMENT ON INDEX sayiir_workflow_claims_pkey IS 'the claim of an instance';
+
+-- For the call that gives expired claims back
+CREATE INDEX sayiir_workflow_claims_expires_at_idx ON sayiir_workflow_claims (expires_at);
+COMMENT ON INDEX sayiir_workflow_claims_expires_at_idx IS 'claims in the order in which they expire';
+
+CREATE TABLE sayiir_workflow_signals (
+	instance_id text COLLATE "C" NOT NULL,
+	kind text NOT NULL,
+	reason text,
+	requested_by text,
+	created_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	CONSTRAINT sayiir_workflow_signals_pkey PRIMARY KEY (instance_id, kind),
+	CONSTRAINT sayiir_workflow_signals_check CHECK (kind IN ('Cancel', 'Pause'))
+);
+
+COMMENT ON TABLE sayiir_workflow_signals IS 'what operators asked for and is not applied yet';
+COMMENT ON COLUMN sayiir_workflow_signals.instance_id IS 'name of the workflow instance';
+COMMENT ON COLUMN sayiir_workflow_signals.kind IS 'Cancel or Pause';
+COMMENT ON COLUMN sayiir_workflow_signals.reason IS 'why, in the words of who asked';
+COMMENT ON COLUMN sayiir_workflow_signals.requested_by IS 'who asked';
+COMMENT ON COLUMN sayiir_workflow_signals.created_at IS 'transaction time of the request';
+COMMENT ON CONSTRAINT sayiir_workflow_signals_pkey ON sayiir_workflow_signals IS 'one request of a kind per instance';
+COMMENT ON INDEX sayiir_workflow_signals_pkey IS 'requests of an instance, the cancel first';
+COMMENT ON CONSTRAINT sayiir_workflow_signals_check ON sayiir_workflow_signals IS 'known kind';
+
+CREATE TABLE sayiir_workflow_events (
+	instance_id text COLLATE "C" NOT NULL,
+	signal_name text COLLATE "C" NOT NULL,
+	id bigint GENERATED ALWAYS AS IDENTITY,
+	payload bytea NOT NULL,
+	created_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	CONSTRAINT sayiir_workflow_events_pkey PRIMARY KEY (instance_id, signal_name, id)
+);
+
+COMMENT ON TABLE sayiir_workflow_events IS 'events that were sent and not consumed yet, first in first out';
+COMMENT ON COLUMN sayiir_workflow_events.instance_id IS 'workflow instance that the event is for, which need not exist yet';
+COMMENT ON COLUMN sayiir_workflow_events.signal_name IS 'name that the instance waits for, 1 to 256 bytes';
+COMMENT ON COLUMN sayiir_workflow_events.id IS 'order of the events of an instance and name';
+COMMENT ON COLUMN sayiir_workflow_events.payload IS 'what the event brings';
+COMMENT ON COLUMN sayiir_workflow_events.created_at IS 'transaction time of the sending';
+COMMENT ON CONSTRAINT sayiir_workflow_events_pkey ON sayiir_workflow_events IS 'events in their order';
+COMMENT ON INDEX sayiir_workflow_events_pkey IS 'events of an instance and name in their order';
+COMMENT ON SEQUENCE sayiir_workflow_events_id_seq IS 'numbers of events';
+
+/*
+ * What can be claimed, now or from an instant on: one row for each instance
+ * that is in progress, unclaimed, without a pending signal, and at a task, or
+ * at a place that ends by itself or by an event that is there.  It follows
+ * from the other tables, and is written in the transaction that changes them;
+ * a table of its own keeps the updates of snapshots heap-only.
+ */
+CREATE TABLE sayiir_workflow_ready (
+	instance_id text COLLATE "C" NOT NULL,
+	definition_hash bytea NOT NULL,
+	task_tags text[] COLLATE "C" NOT NULL,
+	task_priority smallint NOT NULL,
+	ready_at timestamptz NOT NULL,
+	CONSTRAINT sayiir_workflow_ready_pkey PRIMARY KEY (instance_id)
+)
+-- A queue: rows come and go, and the dead ones are in the way of the next claim.
+WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+COMMENT ON TABLE sayiir_workflow_ready IS 'what can be claimed, now or from an instant on; follows from the other tables';
+COMMENT ON COLUMN sayiir_workflow_ready.instance_id IS 'name of the workflow instance';
+COMMENT ON COLUMN sayiir_workflow_ready.definition_hash IS 'SHA-256 of the workflow definition';
+COMMENT ON COLUMN sayiir_workflow_ready.task_tags IS 'tags a worker must have';
+COMMENT ON COLUMN sayiir_workflow_ready.task_priority IS 'priority, 1 (most urgent) to 5';
+COMMENT ON COLUMN sayiir_workflow_ready.ready_at IS 'since when it waits, or from when on it can be claimed';
+COMMENT ON CONSTRAINT sayiir_workflow_ready_pkey ON sayiir_workflow_ready IS 'one row per instance';
+COMMENT ON INDEX sayiir_workflow_ready_pkey IS 'the row of an instance';
+
+-- The longest waiting of each (definition, tags, priority), one step each
+CREATE INDEX sayiir_workflow_ready_order_idx ON sayiir_workflow_ready
+	(definition_hash, task_tags, task_priority, ready_at, instance_id);
+COMMENT ON INDEX sayiir_workflow_ready_order_idx IS 'what can be claimed, by kind of work, the longest waiting first';
+
 -- Rows are the user's: pg_dump carries them. One statement a table; two calls
 -- in one statement would update the same catalog row twice.
 SELECT pg_catalog.pg_extension_config_dump('sayiir_workflow_snapshots', '');
 SELECT pg_catalog.pg_extension_config_dump('sayiir_workflow_snapshot_history', '');
 SELECT pg_catalog.pg_extension_config_dump('sayiir_workflow_tasks', '');
+SELECT pg_catalog.pg_extension_config_dump('sayiir_workflow_claims', '');
+SELECT pg_catalog.pg_extension_config_dump('sayiir_workflow_signals', '');
+SELECT pg_catalog.pg_extension_config_dump('sayiir_workflow_events', '');
+SELECT pg_catalog.pg_extension_config_dump('sayiir_workflow_events_id_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('sayiir_workflow_ready', '');
 
 ---------------------------------------------------------------------------
 -- Functions
@@ -154,27 +261,30 @@ CREATE FUNCTION sayiir_save_snapshot(
 	task_tags text[] = '{}',
 	last_completed_task_id bytea = NULL,
 	last_completed_output bytea = NULL,
-	expected_version integer = NULL)
+	expected_version integer = NULL,
+	claim_token uuid = NULL,
+	awaited_signal text = NULL)
 RETURNS integer
 LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'sayiir_save_snapshot';
 REVOKE ALL ON FUNCTION sayiir_save_snapshot(bytea, text, text, bytea, bytea, integer, text, text, timestamptz, text,
-	integer, text[], bytea, bytea, integer) FROM PUBLIC;
+	integer, text[], bytea, bytea, integer, uuid, text) FROM PUBLIC;
 COMMENT ON FUNCTION sayiir_save_snapshot(bytea, text, text, bytea, bytea, integer, text, text, timestamptz, text,
-	integer, text[], bytea, bytea, integer)
+	integer, text[], bytea, bytea, integer, uuid, text)
 IS 'checkpoint a workflow instance: returns the version written, NULL when it had ended';
 
 CREATE FUNCTION sayiir_save_snapshot(
 	data bytea,
 	trace_parent text = NULL,
-	expected_version integer = NULL)
+	expected_version integer = NULL,
+	claim_token uuid = NULL)
 RETURNS integer
 LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'sayiir_save_json_snapshot';
-REVOKE ALL ON FUNCTION sayiir_save_snapshot(bytea, text, integer) FROM PUBLIC;
-COMMENT ON FUNCTION sayiir_save_snapshot(bytea, text, integer)
+REVOKE ALL ON FUNCTION sayiir_save_snapshot(bytea, text, integer, uuid) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_save_snapshot(bytea, text, integer, uuid)
 IS 'checkpoint a workflow instance from one of Sayiir''s own JSON snapshots, which says all else';
 
 CREATE FUNCTION sayiir_save_task_result(
@@ -182,13 +292,14 @@ CREATE FUNCTION sayiir_save_task_result(
 	task_id bytea,
 	output bytea,
 	data bytea = NULL,
-	expected_version integer = NULL)
+	expected_version integer = NULL,
+	claim_token uuid = NULL)
 RETURNS integer
 LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'sayiir_save_task_result';
-REVOKE ALL ON FUNCTION sayiir_save_task_result(text, bytea, bytea, bytea, integer) FROM PUBLIC;
-COMMENT ON FUNCTION sayiir_save_task_result(text, bytea, bytea, bytea, integer)
+REVOKE ALL ON FUNCTION sayiir_save_task_result(text, bytea, bytea, bytea, integer, uuid) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_save_task_result(text, bytea, bytea, bytea, integer, uuid)
 IS 'store the output of one task as the next version: returns that version, NULL when the instance had ended';
 
 CREATE FUNCTION sayiir_load_snapshot(
@@ -283,3 +394,310 @@ AS 'MODULE_PATHNAME', 'sayiir_decode_hint';
 REVOKE ALL ON FUNCTION sayiir_decode_hint(text) FROM PUBLIC;
 COMMENT ON FUNCTION sayiir_decode_hint(text)
 IS 'what a notification on channel sayiir_task_ready says; no row for an empty payload';
+
+---------------------------------------------------------------------------
+-- Functions for many workers
+---------------------------------------------------------------------------
+
+CREATE FUNCTION sayiir_claim_task(
+	instance_id text,
+	task_id bytea,
+	worker_id text,
+	ttl interval = NULL)
+RETURNS TABLE (
+	claim_token uuid,
+	claimed_at timestamptz,
+	expires_at timestamptz)
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 1
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_claim_task';
+REVOKE ALL ON FUNCTION sayiir_claim_task(text, bytea, text, interval) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_claim_task(text, bytea, text, interval)
+IS 'claim one task: one row, or none when it cannot be had now';
+
+CREATE FUNCTION sayiir_claim_tasks(
+	worker_id text,
+	max_tasks integer = 1,
+	ttl interval = '30 seconds',
+	worker_tags text[] = '{}',
+	aging interval = '1 minute',
+	definition_hashes bytea[] = NULL)
+RETURNS TABLE (
+	instance_id text,
+	task_id bytea,
+	claim_token uuid,
+	expires_at timestamptz,
+	position_kind text,
+	history_version integer,
+	data bytea,
+	definition_hash bytea,
+	trace_parent text,
+	task_ids bytea[],
+	outputs bytea[])
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 1
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_claim_tasks';
+REVOKE ALL ON FUNCTION sayiir_claim_tasks(text, integer, interval, text[], interval, bytea[]) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_claim_tasks(text, integer, interval, text[], interval, bytea[])
+IS 'find, claim and load what is most urgent for this worker';
+
+CREATE FUNCTION sayiir_extend_claim(
+	instance_id text,
+	claim_token uuid,
+	ttl interval)
+RETURNS timestamptz
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_extend_claim';
+REVOKE ALL ON FUNCTION sayiir_extend_claim(text, uuid, interval) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_extend_claim(text, uuid, interval)
+IS 'heartbeat: the claim expires ttl from now; returns when';
+
+CREATE FUNCTION sayiir_release_claim(
+	instance_id text,
+	claim_token uuid,
+	retry_after interval = NULL)
+RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_release_claim';
+REVOKE ALL ON FUNCTION sayiir_release_claim(text, uuid, interval) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_release_claim(text, uuid, interval)
+IS 'give a claim back, for others at once or after a while';
+
+CREATE FUNCTION sayiir_advance(
+	data bytea,
+	claim_token uuid,
+	next_claim_ttl interval = NULL,
+	trace_parent text = NULL,
+	expected_version integer = NULL)
+RETURNS TABLE (
+	history_version integer,
+	status text,
+	expires_at timestamptz)
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 1
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_advance_json';
+REVOKE ALL ON FUNCTION sayiir_advance(bytea, uuid, interval, text, integer) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_advance(bytea, uuid, interval, text, integer)
+IS 'one step of a worker from one of Sayiir''s own JSON snapshots: save, signals, go on or give back, in one commit';
+
+CREATE FUNCTION sayiir_advance(
+	data bytea,
+	claim_token uuid,
+	instance_id text,
+	status text,
+	definition_hash bytea,
+	current_task_id bytea = NULL,
+	completed_task_count integer = NULL,
+	error text = NULL,
+	position_kind text = NULL,
+	delay_wake_at timestamptz = NULL,
+	trace_parent text = NULL,
+	task_priority integer = 3,
+	task_tags text[] = '{}',
+	last_completed_task_id bytea = NULL,
+	last_completed_output bytea = NULL,
+	expected_version integer = NULL,
+	awaited_signal text = NULL,
+	next_claim_ttl interval = NULL)
+RETURNS TABLE (
+	history_version integer,
+	status text,
+	expires_at timestamptz)
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 1
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_advance';
+REVOKE ALL ON FUNCTION sayiir_advance(bytea, uuid, text, text, bytea, bytea, integer, text, text, timestamptz, text, integer,
+	text[], bytea, bytea, integer, text, interval) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_advance(bytea, uuid, text, text, bytea, bytea, integer, text, text, timestamptz, text, integer,
+	text[], bytea, bytea, integer, text, interval)
+IS 'one step of a worker: save, signals, go on or give back, in one commit';
+
+CREATE FUNCTION sayiir_cancel(
+	instance_id text,
+	reason text = NULL,
+	requested_by text = NULL)
+RETURNS text
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_cancel';
+REVOKE ALL ON FUNCTION sayiir_cancel(text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_cancel(text, text, text)
+IS 'cancel a workflow: Cancelled, or Pending while a worker holds it';
+
+CREATE FUNCTION sayiir_pause(
+	instance_id text,
+	reason text = NULL,
+	requested_by text = NULL)
+RETURNS text
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_pause';
+REVOKE ALL ON FUNCTION sayiir_pause(text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_pause(text, text, text)
+IS 'pause a workflow: Paused, or Pending while a worker holds it';
+
+CREATE FUNCTION sayiir_unpause(
+	instance_id text,
+	data bytea = NULL)
+RETURNS integer
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_unpause';
+REVOKE ALL ON FUNCTION sayiir_unpause(text, bytea) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_unpause(text, bytea)
+IS 'let a paused workflow go on where it was: returns the version';
+
+CREATE FUNCTION sayiir_store_signal(
+	instance_id text,
+	kind text,
+	reason text = NULL,
+	requested_by text = NULL)
+RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_store_signal';
+REVOKE ALL ON FUNCTION sayiir_store_signal(text, text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_store_signal(text, text, text, text)
+IS 'store a cancel or a pause, to be applied later';
+
+CREATE FUNCTION sayiir_get_signal(
+	instance_id text,
+	kind text)
+RETURNS TABLE (
+	reason text,
+	requested_by text,
+	created_at timestamptz)
+LANGUAGE C STABLE PARALLEL RESTRICTED SECURITY DEFINER ROWS 1
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_get_signal';
+REVOKE ALL ON FUNCTION sayiir_get_signal(text, text) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_get_signal(text, text)
+IS 'the pending cancel or pause of a workflow, if there is one';
+
+CREATE FUNCTION sayiir_clear_signal(
+	instance_id text,
+	kind text)
+RETURNS boolean
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_clear_signal';
+REVOKE ALL ON FUNCTION sayiir_clear_signal(text, text) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_clear_signal(text, text)
+IS 'take back a pending cancel or pause: whether there was one';
+
+CREATE FUNCTION sayiir_check_signals(
+	instance_id text,
+	interrupted_at_task bytea = NULL,
+	data bytea = NULL)
+RETURNS text
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_check_signals';
+REVOKE ALL ON FUNCTION sayiir_check_signals(text, bytea, bytea) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_check_signals(text, bytea, bytea)
+IS 'apply what is pending: Cancelled, Paused, or NULL when nothing is';
+
+CREATE FUNCTION sayiir_send_event(
+	instance_id text,
+	signal_name text,
+	payload bytea)
+RETURNS boolean
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_send_event';
+REVOKE ALL ON FUNCTION sayiir_send_event(text, text, bytea) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_send_event(text, text, bytea)
+IS 'send an event to a workflow: whether it was parked for it; else it is buffered';
+
+CREATE FUNCTION sayiir_consume_event(
+	instance_id text,
+	signal_name text)
+RETURNS bytea
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_consume_event';
+REVOKE ALL ON FUNCTION sayiir_consume_event(text, text) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_consume_event(text, text)
+IS 'take the oldest unread event of this name: its payload, NULL when there is none';
+
+CREATE FUNCTION sayiir_prune_events(
+	older_than interval,
+	batch integer = 1000)
+RETURNS bigint
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_prune_events';
+REVOKE ALL ON FUNCTION sayiir_prune_events(interval, integer) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_prune_events(interval, integer)
+IS 'delete old events of instances that do not exist: how many';
+
+---------------------------------------------------------------------------
+-- Views for operators: never the bytes, so that a reader may be granted them
+---------------------------------------------------------------------------
+
+CREATE VIEW sayiir_workflows AS
+SELECT
+	s.instance_id,
+	s.status,
+	CASE
+		WHEN s.status = 'Paused' THEN 'sayiir_unpause'
+		WHEN s.status <> 'InProgress' THEN NULL
+		WHEN c.expires_at IS NULL AND c.instance_id IS NOT NULL
+			OR c.expires_at > pg_catalog.clock_timestamp() THEN 'its worker'
+		WHEN g.kinds IS NOT NULL THEN 'a worker to apply the signal'
+		WHEN r.ready_at <= pg_catalog.clock_timestamp() OR c.instance_id IS NOT NULL THEN 'a worker'
+		WHEN s.awaited_signal IS NOT NULL THEN 'the event ' || s.awaited_signal
+		WHEN r.ready_at IS NOT NULL THEN 'the time'
+		ELSE 'a save'
+	END AS waiting_for,
+	pg_catalog.clock_timestamp() - s.waiting_since AS at_place_for,
+	s.delay_wake_at,
+	c.worker_id AS held_by,
+	c.expires_at AS held_until,
+	g.kinds AS pending_signals,
+	s.position_kind,
+	pg_catalog.encode(s.current_task_id, 'hex') AS current_task_id,
+	s.completed_task_count,
+	s.history_version,
+	s.task_priority,
+	s.task_tags,
+	pg_catalog.encode(s.definition_hash, 'hex') AS definition_hash,
+	s.error,
+	COALESCE(s.completed_at, pg_catalog.clock_timestamp()) - s.started_at AS age,
+	s.started_at,
+	s.completed_at,
+	s.updated_at
+FROM sayiir_workflow_snapshots AS s
+LEFT JOIN sayiir_workflow_claims AS c ON c.instance_id = s.instance_id
+LEFT JOIN sayiir_workflow_ready AS r ON r.instance_id = s.instance_id
+LEFT JOIN (
+	SELECT g.instance_id, pg_catalog.array_agg(g.kind ORDER BY g.kind) AS kinds
+	FROM sayiir_workflow_signals AS g
+	GROUP BY g.instance_id) AS g ON g.instance_id = s.instance_id;
+COMMENT ON VIEW sayiir_workflows IS 'one row per workflow instance, for operators: what it waits for, who holds it until when';
+
+CREATE VIEW sayiir_queue AS
+SELECT
+	q.task_priority,
+	q.task_tags,
+	pg_catalog.count(*) FILTER (WHERE q.state = 'ready') AS ready,
+	pg_catalog.count(*) FILTER (WHERE q.state = 'delayed') AS delayed,
+	pg_catalog.count(*) FILTER (WHERE q.state = 'claimed') AS claimed,
+	pg_catalog.count(*) FILTER (WHERE q.state = 'expired') AS expired,
+	pg_catalog.max(pg_catalog.clock_timestamp() - q.since)
+		FILTER (WHERE q.state = 'ready') AS oldest_ready
+FROM (
+	SELECT r.task_priority, r.task_tags::text[] AS task_tags,
+		CASE WHEN r.ready_at <= pg_catalog.clock_timestamp() THEN 'ready' ELSE 'delayed' END AS state,
+		r.ready_at AS since
+	FROM sayiir_workflow_ready AS r
+	UNION ALL
+	SELECT s.task_priority, s.task_tags,
+		CASE WHEN c.expires_at <= pg_catalog.clock_timestamp() THEN 'expired' ELSE 'claimed' END,
+		s.waiting_since
+	FROM sayiir_workflow_claims AS c
+	JOIN sayiir_workflow_snapshots AS s ON s.instance_id = c.instance_id) AS q
+GROUP BY q.task_priority, q.task_tags;
+COMMENT ON VIEW sayiir_queue IS 'how much there is to do, by priority and tags: ready, delayed, claimed, expired, and how long the oldest has waited';

@@ -17,8 +17,10 @@
 #include "access/detoast.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
+#include "utils/timestamp.h"
 
 #include "arg.h"
+#include "compat.h"
 
 /*
  * arg_require raises 22004 when the argument is NULL.
@@ -63,6 +65,49 @@ arg_check_instance_id(text *id)
 				 errmsg("instance_id is %d bytes long, more than %d",
 						len, INSTANCE_ID_MAX_BYTES),
 				 errhint("An instance id has 1 to %d bytes.", INSTANCE_ID_MAX_BYTES)));
+}
+
+/*
+ * arg_name returns a name that is 1 to 256 bytes long, or NULL, else raises
+ * 22023.
+ */
+NullableDatum
+arg_name(FunctionCallInfo fcinfo, int argno, const char *name)
+{
+	NullableDatum result = fcinfo->args[argno];
+	int			len;
+
+	if (result.isnull)
+		return result;
+
+	result.value = PointerGetDatum(PG_GETARG_TEXT_PP(argno));
+	len = VARSIZE_ANY_EXHDR(result.value);
+	if (len == 0 || len > NAME_MAX_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 len == 0 ?
+				 errmsg("%s must not be empty", name) :
+				 errmsg("%s is %d bytes long, more than %d", name, len, NAME_MAX_BYTES),
+				 errhint("It has 1 to %d bytes.", NAME_MAX_BYTES)));
+	return result;
+}
+
+/*
+ * arg_ttl returns an interval that is positive, or NULL, else raises 22023.
+ */
+NullableDatum
+arg_ttl(FunctionCallInfo fcinfo, int argno, const char *name)
+{
+	NullableDatum result = fcinfo->args[argno];
+	Interval	zero = {0};
+
+	if (!result.isnull &&
+		!DatumGetBool(DirectFunctionCall2(interval_gt, result.value, IntervalPGetDatum(&zero))))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be positive", name),
+				 errhint("Give an interval such as '30 seconds'.")));
+	return result;
 }
 
 /*
@@ -117,6 +162,51 @@ arg_hash(FunctionCallInfo fcinfo, int argno, const char *name)
 }
 
 /*
+ * arg_hashes returns a list of definition hashes, 32 bytes each, or NULL, else
+ * raises 22023.
+ */
+NullableDatum
+arg_hashes(FunctionCallInfo fcinfo, int argno, const char *name)
+{
+	NullableDatum result = fcinfo->args[argno];
+	ArrayType  *list;
+	Datum	   *hashes;
+	bool	   *nulls;
+	int			n;
+	int			i;
+
+	if (result.isnull)
+		return result;
+
+	list = PG_GETARG_ARRAYTYPE_P(argno);
+	deconstruct_array(list, BYTEAOID, -1, false, TYPALIGN_INT, &hashes, &nulls, &n);
+	for (i = 0; i < n; i++)
+	{
+		if (nulls[i] || VARSIZE_ANY_EXHDR(DatumGetByteaPP(hashes[i])) != HASH_BYTES)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("each of %s must be %d bytes long", name, HASH_BYTES),
+					 errhint("Give the SHA-256 of each definition, or NULL for any.")));
+	}
+	result.value = PointerGetDatum(list);
+	return result;
+}
+
+/*
+ * arg_interval_usecs returns the length of a positive interval in microseconds,
+ * a month as 30 days, and not more than "most".
+ */
+int64
+arg_interval_usecs(Datum interval, int64 most)
+{
+	Interval   *span = DatumGetIntervalP(interval);
+	double		usecs = ((double) span->month * DAYS_PER_MONTH + span->day) * USECS_PER_DAY +
+		span->time;
+
+	return usecs >= (double) most ? most : Max((int64) usecs, 1);
+}
+
+/*
  * arg_count returns a number that is at least 0 or NULL, else raises 22023.
  */
 NullableDatum
@@ -167,7 +257,7 @@ arg_priority(FunctionCallInfo fcinfo, int argno)
  * is kept.
  */
 ArrayType *
-arg_tags(FunctionCallInfo fcinfo, int argno)
+arg_tags(FunctionCallInfo fcinfo, int argno, const char *name)
 {
 	ArrayType  *tags;
 
@@ -178,12 +268,12 @@ arg_tags(FunctionCallInfo fcinfo, int argno)
 	if (ARR_NDIM(tags) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("task_tags must have one dimension, not %d", ARR_NDIM(tags)),
+				 errmsg("%s must have one dimension, not %d", name, ARR_NDIM(tags)),
 				 errhint("Give a plain list, such as ARRAY['gpu', 'eu'].")));
 	if (array_contains_nulls(tags))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("task_tags must not contain a NULL"),
+				 errmsg("%s must not contain a NULL", name),
 				 errhint("Leave the element out.")));
 	return tags;
 }

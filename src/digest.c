@@ -13,6 +13,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 
+#include "compat.h"
 #include "digest.h"
 
 /* A query can be cancelled between two pieces of this size. */

@@ -69,6 +69,34 @@ error_version_conflict(text *instance_id, int expected, int found)
 }
 
 /*
+ * error_paused raises SY003: a save does not resume a paused instance.
+ */
+void
+error_paused(text *instance_id)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_SAYIIR_WRONG_STATE),
+			 errmsg("workflow instance \"%s\" is paused", text_to_cstring(instance_id)),
+			 errdetail("A save as InProgress is not allowed in this state."),
+			 errhint("Let it go on with sayiir_unpause first.")));
+}
+
+/*
+ * error_wrong_state raises SY003: what is asked for is not allowed in this
+ * state.
+ */
+void
+error_wrong_state(text *instance_id, SnapshotStatus status, const char *action,
+				  const char *hint)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_SAYIIR_WRONG_STATE),
+			 errmsg("cannot %s workflow instance \"%s\", which is %s", action,
+					text_to_cstring(instance_id), status_name(status)),
+			 errhint("%s", hint)));
+}
+
+/*
  * error_suppressed raises 09000: a trigger that somebody put on a table of the
  * store has swallowed a row without which the version could not be loaded.
  */

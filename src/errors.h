@@ -10,6 +10,8 @@
 
 #include "utils/errcodes.h"
 
+#include "status.h"
+
 /* Class SY: conditions that a client is expected to tell apart and handle */
 #define ERRCODE_SAYIIR_VERSION_CONFLICT		MAKE_SQLSTATE('S','Y','0','0','1')
 #define ERRCODE_SAYIIR_CLAIM_LOST			MAKE_SQLSTATE('S','Y','0','0','2')
@@ -19,6 +21,9 @@ extern void error_no_instance(text *instance_id) pg_attribute_noreturn();
 extern void error_no_version(text *instance_id, int version) pg_attribute_noreturn();
 extern void error_history_lost(text *instance_id, int version) pg_attribute_noreturn();
 extern void error_version_conflict(text *instance_id, int expected, int found) pg_attribute_noreturn();
+extern void error_paused(text *instance_id) pg_attribute_noreturn();
+extern void error_wrong_state(text *instance_id, SnapshotStatus status, const char *action,
+							  const char *hint) pg_attribute_noreturn();
 extern void error_suppressed(text *instance_id, const char *table) pg_attribute_noreturn();
 
 #endif							/* SAYIIR_ERRORS_H */

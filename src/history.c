@@ -13,7 +13,9 @@
 
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
+#include "utils/timestamp.h"
 
+#include "compat.h"
 #include "errors.h"
 #include "history.h"
 
@@ -45,11 +47,12 @@ static PlanStatement carry_version = {
 #define FIND_STATUS				1
 #define FIND_CURRENT_TASK_ID	2
 #define FIND_DATA_HASH			3
-#define FIND_DATA				4
+#define FIND_CREATED_AT			4
+#define FIND_DATA				5
 
 static PlanStatement find_version = {
 	.sql =
-	"SELECT h.status, h.current_task_id, h.data_hash"
+	"SELECT h.status, h.current_task_id, h.data_hash, h.created_at"
 	" FROM @.sayiir_workflow_snapshot_history AS h"
 	" WHERE h.instance_id = $1 AND h.version = $2",
 	.expected = SPI_OK_SELECT,
@@ -59,7 +62,7 @@ static PlanStatement find_version = {
 
 static PlanStatement read_version = {
 	.sql =
-	"SELECT h.status, h.current_task_id, h.data_hash, h.data"
+	"SELECT h.status, h.current_task_id, h.data_hash, h.created_at, h.data"
 	" FROM @.sayiir_workflow_snapshot_history AS h"
 	" WHERE h.instance_id = $1 AND h.version = $2",
 	.expected = SPI_OK_SELECT,
@@ -176,4 +179,5 @@ history_get(PlanCall *call, HistoryVersion *found, int version)
 		elog(ERROR, "unknown status in sayiir_workflow_snapshot_history");
 	found->current_task_id = plan_value_for_caller(call, 0, FIND_CURRENT_TASK_ID);
 	found->data_hash = plan_value_for_caller(call, 0, FIND_DATA_HASH).value;
+	found->created_at = DatumGetTimestampTz(plan_value(call, 0, FIND_CREATED_AT).value);
 }

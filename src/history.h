@@ -9,6 +9,8 @@
 #ifndef SAYIIR_HISTORY_H
 #define SAYIIR_HISTORY_H
 
+#include "datatype/timestamp.h"
+
 #include "plan.h"
 #include "status.h"
 
@@ -19,6 +21,7 @@ typedef struct HistoryVersion
 	SnapshotStatus status;
 	NullableDatum current_task_id;	/* bytea */
 	Datum		data_hash;		/* bytea */
+	TimestampTz created_at;		/* set by reading */
 } HistoryVersion;
 
 extern void history_append(PlanCall *call, text *instance_id,

@@ -89,7 +89,49 @@ PG_FUNCTION_INFO_V1(sayiir_check_integrity);
 	" FROM (SELECT h.instance_id, max(h.version) AS newest," \
 	"   min(h.version) FILTER (WHERE h.status IN " ENDED ") AS ended" \
 	"  FROM @.sayiir_workflow_snapshot_history AS h WHERE " ONLY("h") " GROUP BY h.instance_id) AS v" \
-	" WHERE v.newest > v.ended"
+	" WHERE v.newest > v.ended" \
+	" UNION ALL " \
+	/* I5: claims and signals */ \
+	"SELECT c.instance_id::text, 'I5', CASE" \
+	"  WHEN s.instance_id IS NULL THEN 'a claim without a snapshot'" \
+	"  WHEN s.status <> 'InProgress' THEN format('%s with a claim', s.status)" \
+	"  ELSE 'the claim is not for the current task' END" \
+	" FROM @.sayiir_workflow_claims AS c" \
+	" LEFT JOIN @.sayiir_workflow_snapshots AS s ON s.instance_id = c.instance_id" \
+	" WHERE " ONLY("c") " AND (s.instance_id IS NULL OR s.status <> 'InProgress'" \
+	"  OR s.current_task_id IS DISTINCT FROM c.task_id)" \
+	" UNION ALL " \
+	"SELECT g.instance_id::text, 'I5', CASE" \
+	"  WHEN s.instance_id IS NULL THEN format('a signal (%s) without a snapshot', g.kind)" \
+	"  ELSE format('%s with a signal (%s)', s.status, g.kind) END" \
+	" FROM @.sayiir_workflow_signals AS g" \
+	" LEFT JOIN @.sayiir_workflow_snapshots AS s ON s.instance_id = g.instance_id" \
+	" WHERE " ONLY("g") " AND (s.instance_id IS NULL OR s.status IN " ENDED ")" \
+	" UNION ALL " \
+	/* I6: the queue is what follows from the other tables */ \
+	"SELECT COALESCE(q.instance_id, r.instance_id)::text, 'I6', CASE" \
+	"  WHEN r.instance_id IS NULL THEN 'it can be claimed, but is not in the queue'" \
+	"  WHEN q.instance_id IS NULL THEN 'it is in the queue, but cannot be claimed'" \
+	"  ELSE 'its row in the queue is not what follows from its snapshot' END" \
+	" FROM (SELECT s.instance_id, s.definition_hash, s.task_tags, s.task_priority," \
+	"   CASE WHEN w.has_event THEN s.waiting_since" \
+	"   ELSE GREATEST(s.waiting_since, s.delay_wake_at) END AS ready_at" \
+	"  FROM @.sayiir_workflow_snapshots AS s CROSS JOIN LATERAL" \
+	"   (SELECT s.current_task_id IS NULL AND EXISTS (SELECT FROM @.sayiir_workflow_events AS e" \
+	"     WHERE e.instance_id = s.instance_id AND e.signal_name = s.awaited_signal)" \
+	"     AS has_event) AS w" \
+	"  WHERE " ONLY("s") " AND s.status = 'InProgress'" \
+	"  AND (s.current_task_id IS NOT NULL OR s.delay_wake_at IS NOT NULL OR w.has_event)" \
+	"  AND NOT EXISTS (SELECT FROM @.sayiir_workflow_claims AS c" \
+	"   WHERE c.instance_id = s.instance_id)" \
+	"  AND NOT EXISTS (SELECT FROM @.sayiir_workflow_signals AS g" \
+	"   WHERE g.instance_id = s.instance_id)) AS q" \
+	" FULL JOIN (SELECT r.instance_id, r.definition_hash, r.task_tags, r.task_priority, r.ready_at" \
+	"  FROM @.sayiir_workflow_ready AS r WHERE " ONLY("r") ") AS r" \
+	" ON r.instance_id = q.instance_id" \
+	" WHERE q.instance_id IS NULL OR r.instance_id IS NULL OR q.ready_at <> r.ready_at" \
+	" OR q.task_priority <> r.task_priority OR q.definition_hash <> r.definition_hash" \
+	" OR q.task_tags::text[] <> r.task_tags::text[]"
 
 #define EVERY_INSTANCE(x)	"true"
 #define ONE_INSTANCE(x)		x ".instance_id = $1"

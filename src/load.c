@@ -11,11 +11,9 @@
  */
 #include "postgres.h"
 
-#include "access/detoast.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 
 #include "arg.h"
@@ -23,13 +21,11 @@
 #include "errors.h"
 #include "history.h"
 #include "plan.h"
+#include "task_row.h"
 
 PG_FUNCTION_INFO_V1(sayiir_load_snapshot);
 PG_FUNCTION_INFO_V1(sayiir_list_snapshots);
 PG_FUNCTION_INFO_V1(sayiir_delete_snapshot);
-
-/* Outputs that together are larger are loaded one by one */
-#define OUTPUTS_MAX_BYTES	DATA_MAX_BYTES
 
 /* Columns of the result of sayiir_load_snapshot */
 enum
@@ -68,19 +64,6 @@ static PlanStatement load_snapshot = {
 	.argtypes = {TEXTOID},
 };
 
-/* Rows that another client wrote know no version: they count as always there */
-static PlanStatement load_outputs = {
-	.sql =
-	"SELECT t.task_id, t.output"
-	" FROM @.sayiir_workflow_tasks AS t"
-	" WHERE t.instance_id = $1 AND t.status = 'completed' AND t.output IS NOT NULL"
-	" AND COALESCE(t.completed_version, 0) <= $2"
-	" ORDER BY t.task_id",
-	.expected = SPI_OK_SELECT,
-	.nargs = 2,
-	.argtypes = {TEXTOID, INT4OID},
-};
-
 static PlanStatement list_all = {
 	.sql =
 	"SELECT s.instance_id::text FROM @.sayiir_workflow_snapshots AS s"
@@ -99,8 +82,6 @@ static PlanStatement list_of_status = {
 	.argtypes = {TEXTOID, INT4OID, TEXTOID},
 };
 
-static void load_task_outputs(PlanCall *call, text *instance_id, int version,
-							  Datum *values, bool *nulls);
 static bool list_put(PlanCall *call, uint64 row, void *arg);
 
 /*
@@ -161,46 +142,14 @@ sayiir_load_snapshot(PG_FUNCTION_ARGS)
 	values[LOAD_ERROR] = columns[SNAPSHOT_ERROR].value;
 	nulls[LOAD_ERROR] = columns[SNAPSHOT_ERROR].isnull;
 	values[LOAD_UPDATED_AT] = columns[SNAPSHOT_UPDATED_AT].value;
-	load_task_outputs(&call, instance_id, version, values, nulls);
+	if (!task_row_load_outputs(&call, instance_id, version,
+							   &values[LOAD_TASK_IDS], &values[LOAD_OUTPUTS]))
+		nulls[LOAD_TASK_IDS] = nulls[LOAD_OUTPUTS] = true;
 
 	/* The row is copied; a pointer to stored bytes stays one */
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	plan_end(&call);
 	return (Datum) 0;
-}
-
-/*
- * load_task_outputs fills the columns task_ids and outputs.
- */
-static void
-load_task_outputs(PlanCall *call, text *instance_id, int version,
-				  Datum *values, bool *nulls)
-{
-	NullableDatum args[] = {
-		plan_arg(PointerGetDatum(instance_id)),
-		plan_arg(Int32GetDatum(version)),
-	};
-	uint64		n = plan_run(call, &load_outputs, args);
-	Datum	   *task_ids = palloc(sizeof(Datum) * (n + 1));
-	Datum	   *outputs = palloc(sizeof(Datum) * (n + 1));
-	Size		total = 0;
-	uint64		i;
-
-	for (i = 0; i < n; i++)
-	{
-		task_ids[i] = plan_value(call, i, 1).value;
-		outputs[i] = plan_value(call, i, 2).value;
-		total += toast_raw_datum_size(outputs[i]) - VARHDRSZ;
-	}
-	if (total > OUTPUTS_MAX_BYTES)
-	{
-		nulls[LOAD_TASK_IDS] = nulls[LOAD_OUTPUTS] = true;
-		return;
-	}
-	values[LOAD_TASK_IDS] = PointerGetDatum(construct_array(task_ids, (int) n, BYTEAOID, -1,
-															false, TYPALIGN_INT));
-	values[LOAD_OUTPUTS] = PointerGetDatum(construct_array(outputs, (int) n, BYTEAOID, -1,
-														   false, TYPALIGN_INT));
 }
 
 /*

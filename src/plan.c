@@ -247,7 +247,7 @@ plan_prepare(PlanStatement *statement)
 	initStringInfo(&sql);
 	for (c = statement->sql; *c != '\0'; c++)
 	{
-		if (*c == '@')
+		if (c[0] == '@' && c[1] == '.')
 			appendStringInfoString(&sql, schema);
 		else
 			appendStringInfoChar(&sql, *c);

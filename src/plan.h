@@ -4,8 +4,8 @@
  *		Saved statements: the only way by which this library runs SQL.
  *
  * A room declares each of its statements as a static PlanStatement, beside the
- * code that runs it.  In the text, '@' stands for the schema of the
- * extension; parameters have built-in types; what the text names without a
+ * code that runs it.  In the text, '@.' stands for the schema of the
+ * extension and a dot; parameters have built-in types; what the text names without a
  * schema is found in pg_catalog, since all SQL-callable functions pin
  * search_path.  The text must keep its meaning whatever the caller has set: no
  * backslash, no array literal, no comparison with a NULL constant.
@@ -22,7 +22,7 @@
 
 typedef struct PlanStatement
 {
-	const char *sql;			/* '@' is the schema of the extension */
+	const char *sql;			/* '@.' is the schema of the extension */
 	int			expected;		/* SPI_OK_* that it must return */
 	bool		scans;			/* reads whole tables, on purpose */
 	int			nargs;

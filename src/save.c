@@ -11,38 +11,38 @@
 
 #include "arg.h"
 #include "checkpoint.h"
+#include "save_arg.h"
 #include "snapshot.h"
-#include "wakeup.h"
 
 PG_FUNCTION_INFO_V1(sayiir_save_snapshot);
 PG_FUNCTION_INFO_V1(sayiir_save_json_snapshot);
 
-/* Arguments of the explicit form, in their order */
-enum
-{
-	SAVE_DATA,
-	SAVE_INSTANCE_ID,
-	SAVE_STATUS,
-	SAVE_DEFINITION_HASH,
-	SAVE_CURRENT_TASK_ID,
-	SAVE_COMPLETED_TASK_COUNT,
-	SAVE_ERROR,
-	SAVE_POSITION_KIND,
-	SAVE_DELAY_WAKE_AT,
-	SAVE_TRACE_PARENT,
-	SAVE_TASK_PRIORITY,
-	SAVE_TASK_TAGS,
-	SAVE_LAST_COMPLETED_TASK_ID,
-	SAVE_LAST_COMPLETED_OUTPUT,
-	SAVE_EXPECTED_VERSION
+/* Arguments of the explicit form: data comes first, then these */
+static const SaveArguments explicit_arguments = {
+	.instance_id = 1,
+	.status = 2,
+	.definition_hash = 3,
+	.current_task_id = 4,
+	.completed_task_count = 5,
+	.error = 6,
+	.position_kind = 7,
+	.delay_wake_at = 8,
+	.trace_parent = 9,
+	.task_priority = 10,
+	.task_tags = 11,
+	.last_completed_task_id = 12,
+	.last_completed_output = 13,
+	.expected_version = 14,
+	.claim_token = 15,
+	.awaited_signal = 16,
 };
 
-/* Arguments of the short form */
+/* Arguments of the short form: data comes first, then these */
 enum
 {
-	SAVE_JSON_DATA,
-	SAVE_JSON_TRACE_PARENT,
-	SAVE_JSON_EXPECTED_VERSION
+	SAVE_JSON_TRACE_PARENT = 1,
+	SAVE_JSON_EXPECTED_VERSION,
+	SAVE_JSON_CLAIM_TOKEN
 };
 
 static Datum save_run(FunctionCallInfo fcinfo, Checkpoint *save);
@@ -52,66 +52,42 @@ static Datum save_run(FunctionCallInfo fcinfo, Checkpoint *save);
  *
  * Checkpoints an instance whose snapshot is opaque.  Returns the version
  * written, NULL when the instance had ended.  Errors: 22004, 22023, 54000 for
- * the arguments, SY001 for another version than the expected one.
+ * the arguments, SY001 for another version than the expected one, SY002 for a
+ * token that is not that of a live claim, SY003 for a paused instance.
  */
 Datum
 sayiir_save_snapshot(PG_FUNCTION_ARGS)
 {
-	Checkpoint	save = {0};
+	Checkpoint	save;
 
-	arg_require(fcinfo, SAVE_DATA, "data");
-	arg_require(fcinfo, SAVE_INSTANCE_ID, "instance_id");
-	arg_require(fcinfo, SAVE_STATUS, "status");
-	arg_require(fcinfo, SAVE_DEFINITION_HASH, "definition_hash");
-
-	save.instance_id = arg_instance_id(fcinfo, SAVE_INSTANCE_ID);
-	save.status = arg_status(fcinfo, SAVE_STATUS);
-	save.definition_hash = arg_hash(fcinfo, SAVE_DEFINITION_HASH, "definition_hash").value;
-	save.current_task_id = arg_hash(fcinfo, SAVE_CURRENT_TASK_ID, "current_task_id");
-	save.completed_task_count = arg_count(fcinfo, SAVE_COMPLETED_TASK_COUNT,
-										  "completed_task_count");
-	save.error = arg_any(fcinfo, SAVE_ERROR);
-	save.position_kind = arg_any(fcinfo, SAVE_POSITION_KIND);
-	save.delay_wake_at = arg_any(fcinfo, SAVE_DELAY_WAKE_AT);
-	save.trace_parent = arg_any(fcinfo, SAVE_TRACE_PARENT);
-	save.task_priority = arg_priority(fcinfo, SAVE_TASK_PRIORITY);
-	save.task_tags = arg_tags(fcinfo, SAVE_TASK_TAGS);
-	save.last_task_id = arg_hash(fcinfo, SAVE_LAST_COMPLETED_TASK_ID,
-								 "last_completed_task_id");
-	if (save.last_task_id.isnull && !PG_ARGISNULL(SAVE_LAST_COMPLETED_OUTPUT))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("last_completed_output is given without last_completed_task_id"),
-				 errhint("Say which task the output is of.")));
-	save.expected_version = arg_version(fcinfo, SAVE_EXPECTED_VERSION, "expected_version");
-	save.last_output = arg_data(fcinfo, SAVE_LAST_COMPLETED_OUTPUT, "last_completed_output");
-	save.data = arg_data(fcinfo, SAVE_DATA, "data").value;
-
+	save_arg_read(fcinfo, &explicit_arguments, &save);
 	return save_run(fcinfo, &save);
 }
 
 /*
- * sayiir_save_snapshot(data, trace_parent, expected_version) RETURNS integer
+ * sayiir_save_snapshot(data, trace_parent, expected_version, claim_token) RETURNS integer
  *
  * Checkpoints an instance whose snapshot is in Sayiir's own format: all else is
  * read out of it, and outputs are moved to the task rows.  Returns as above.
- * Errors: 22004, 22023, 54000, 22P03, 22P05 for the arguments, SY001.
+ * Errors: as above, 22P03 for data that cannot be read, 22P05 for text that the
+ * database's encoding cannot hold.
  */
 Datum
 sayiir_save_json_snapshot(PG_FUNCTION_ARGS)
 {
-	Checkpoint	save = {0};
+	Checkpoint	save;
 
-	arg_require(fcinfo, SAVE_JSON_DATA, "data");
+	arg_require(fcinfo, SAVE_DATA, "data");
+	checkpoint_init(&save);
 	save.trace_parent = arg_any(fcinfo, SAVE_JSON_TRACE_PARENT);
 	save.expected_version = arg_version(fcinfo, SAVE_JSON_EXPECTED_VERSION, "expected_version");
-	(void) snapshot_read(arg_data(fcinfo, SAVE_JSON_DATA, "data").value, &save);
-
+	save.claim_token = arg_any(fcinfo, SAVE_JSON_CLAIM_TOKEN);
+	(void) snapshot_read(arg_data(fcinfo, SAVE_DATA, "data").value, &save);
 	return save_run(fcinfo, &save);
 }
 
 /*
- * save_run does the save and tells listeners when it made a task ready.
+ * save_run does the save.
  */
 static Datum
 save_run(FunctionCallInfo fcinfo, Checkpoint *save)
@@ -121,11 +97,6 @@ save_run(FunctionCallInfo fcinfo, Checkpoint *save)
 
 	plan_begin(&call, fcinfo);
 	outcome = checkpoint_save(&call, save);
-	if (outcome.written &&
-		save->status == STATUS_IN_PROGRESS &&
-		!save->current_task_id.isnull)
-		wakeup_task_ready(save->instance_id, save->current_task_id.value,
-						  save->definition_hash, save->task_tags);
 	plan_end(&call);
 
 	if (outcome.version == 0)

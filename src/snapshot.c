@@ -12,10 +12,12 @@
 
 #include "access/detoast.h"
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
 #include "arg.h"
+#include "compat.h"
 #include "encoding.h"
 #include "snapshot.h"
 
@@ -50,6 +52,24 @@ snapshot_parse(Datum data)
 }
 
 /*
+ * snapshot_check_instance raises 22023 unless a snapshot is of this instance.
+ */
+void
+snapshot_check_instance(const Frame *frame, text *instance_id)
+{
+	text	   *inside = encoding_text_from_utf8(frame->instance_id,
+												 strlen(frame->instance_id));
+
+	if (VARSIZE_ANY_EXHDR(inside) != VARSIZE_ANY_EXHDR(instance_id) ||
+		memcmp(VARDATA_ANY(inside), VARDATA_ANY(instance_id), VARSIZE_ANY_EXHDR(inside)) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the snapshot is of workflow instance \"%s\", not of \"%s\"",
+						text_to_cstring(inside), text_to_cstring(instance_id)),
+				 errhint("Give a snapshot of the same instance.")));
+}
+
+/*
  * snapshot_read fills a checkpoint from a snapshot: all that a caller of the
  * explicit form gives, but trace_parent and expected_version.  The snapshot to
  * be stored has empty outputs; the outputs are handed over beside it.
@@ -80,6 +100,12 @@ snapshot_read(Datum data, Checkpoint *save)
 	save->task_priority = Int16GetDatum(frame->task_priority == 0 ?
 										DEFAULT_PRIORITY : frame->task_priority);
 	save->task_tags = tags_of(frame);
+	save->awaited_signal = text_or_null(frame->awaited_signal);
+	save->position_hash = frame->position_kind == NULL ? plan_null() :
+		plan_arg(UInt64GetDatum(hash_bytes_extended((const unsigned char *) frame->data +
+													frame->position.start,
+													frame->position.end - frame->position.start,
+													0)));
 	save->last_task_id = frame->has_last_completed_task ?
 		plan_arg(hash_datum(frame->last_completed_task)) : plan_null();
 	save->last_output = plan_null();

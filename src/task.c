@@ -15,9 +15,12 @@
 
 #include "arg.h"
 #include "checkpoint.h"
+#include "claim_row.h"
+#include "compat.h"
 #include "digest.h"
 #include "errors.h"
 #include "history.h"
+#include "move.h"
 #include "plan.h"
 #include "snapshot.h"
 #include "task_row.h"
@@ -33,7 +36,8 @@ enum
 	RESULT_TASK_ID,
 	RESULT_OUTPUT,
 	RESULT_DATA,
-	RESULT_EXPECTED_VERSION
+	RESULT_EXPECTED_VERSION,
+	RESULT_CLAIM_TOKEN
 };
 
 /* The output of one task, stored beside whatever else goes on */
@@ -45,6 +49,7 @@ typedef struct TaskResult
 	NullableDatum data;			/* bytea; NULL: the snapshot stays, or is
 								 * edited when it is one of Sayiir's */
 	int			expected_version;	/* or VERSION_NOT_EXPECTED */
+	NullableDatum claim_token;	/* uuid; NULL: not under a claim */
 
 	/* when data is one of Sayiir's snapshots: what it says */
 	Frame	   *frame;
@@ -71,16 +76,15 @@ static bool result_is_repeat(PlanCall *call, const TaskResult *result, const Ins
 static int	result_write_data(PlanCall *call, TaskResult *result, const Instance *instance);
 static int	result_write(PlanCall *call, const TaskResult *result, const Instance *instance,
 						 bool completed_before);
-static Datum newest_data(PlanCall *call, const Instance *instance);
 
 /*
- * sayiir_save_task_result(instance_id, task_id, output, data, expected_version)
- *		RETURNS integer
+ * sayiir_save_task_result(instance_id, task_id, output, data, expected_version,
+ *		claim_token) RETURNS integer
  *
  * Stores the output of a task as the next version.  Returns that version, NULL
  * when the instance had ended.  Wakes nobody: the current task is still the
  * one just completed, until the save that moves the instance on.  Errors:
- * 22004, 22023, 54000, 22P03, 22P05 for the arguments, P0002, SY001.
+ * 22004, 22023, 54000, 22P03, 22P05 for the arguments, P0002, SY001, SY002.
  */
 Datum
 sayiir_save_task_result(PG_FUNCTION_ARGS)
@@ -96,6 +100,7 @@ sayiir_save_task_result(PG_FUNCTION_ARGS)
 	result.instance_id = arg_instance_id(fcinfo, RESULT_INSTANCE_ID);
 	result.task_id = arg_hash(fcinfo, RESULT_TASK_ID, "task_id").value;
 	result.expected_version = arg_version(fcinfo, RESULT_EXPECTED_VERSION, "expected_version");
+	result.claim_token = arg_any(fcinfo, RESULT_CLAIM_TOKEN);
 	result.output = arg_data(fcinfo, RESULT_OUTPUT, "output").value;
 	result.data = arg_data(fcinfo, RESULT_DATA, "data");
 
@@ -129,6 +134,8 @@ result_store(PlanCall *call, TaskResult *result)
 		return version;
 	if (status_is_terminal(instance.status))
 		return 0;
+	if (!result->claim_token.isnull)
+		claim_row_require(call, result->instance_id, result->claim_token.value, NULL);
 	if (result->frame != NULL && result->frame->status != instance.status)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -155,19 +162,12 @@ result_store(PlanCall *call, TaskResult *result)
 static void
 result_read_data(PlanCall *call, TaskResult *result, const Instance *instance)
 {
-	if (!snapshot_is_json(newest_data(call, instance)))
+	if (!snapshot_is_json(move_newest_data(call, instance)))
 		return;
 
+	checkpoint_init(&result->save);
 	result->frame = snapshot_read(result->data.value, &result->save);
-	if (VARSIZE_ANY_EXHDR(result->save.instance_id) != VARSIZE_ANY_EXHDR(result->instance_id) ||
-		memcmp(VARDATA_ANY(result->save.instance_id), VARDATA_ANY(result->instance_id),
-			   VARSIZE_ANY_EXHDR(result->instance_id)) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("data is of workflow instance \"%s\", not of \"%s\"",
-						text_to_cstring(result->save.instance_id),
-						text_to_cstring(result->instance_id)),
-				 errhint("Give the snapshot of the instance that the task belongs to.")));
+	snapshot_check_instance(result->frame, result->instance_id);
 	result->data = plan_arg(result->save.data);
 }
 
@@ -233,7 +233,7 @@ result_write_data(PlanCall *call, TaskResult *result, const Instance *instance)
 	save->last_task_id = plan_arg(result->task_id);
 	save->last_output = plan_arg(result->output);
 	save->trace_parent = instance->trace_parent;
-	return checkpoint_write(call, instance, save);
+	return checkpoint_write(call, save);
 }
 
 /*
@@ -248,7 +248,7 @@ result_write(PlanCall *call, const TaskResult *result, const Instance *instance,
 
 	if (data.isnull)
 	{
-		Datum		stored = newest_data(call, instance);
+		Datum		stored = move_newest_data(call, instance);
 
 		if (snapshot_is_json(stored))
 		{
@@ -263,20 +263,6 @@ result_write(PlanCall *call, const TaskResult *result, const Instance *instance,
 	}
 	return checkpoint_add_result(call, instance, data, !completed_before,
 								 result->task_id, result->output);
-}
-
-/*
- * newest_data returns the stored snapshot of an instance, not detoasted.
- */
-static Datum
-newest_data(PlanCall *call, const Instance *instance)
-{
-	HistoryVersion newest;
-	Datum		data;
-
-	if (!history_read(call, instance->instance_id, instance->version, &newest, &data))
-		error_history_lost(instance->instance_id, instance->version);
-	return data;
 }
 
 /*

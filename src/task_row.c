@@ -10,10 +10,12 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "catalog/pg_type.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 
-#include "errors.h"
+#include "arg.h"
 #include "task_row.h"
 
 static PlanStatement find_completed = {
@@ -61,15 +63,15 @@ static PlanStatement complete_other = {
 static PlanStatement activate = {
 	.sql =
 	"INSERT INTO @.sayiir_workflow_tasks AS t"
-	" (instance_id, task_id, status, started_at)"
-	" VALUES ($1, $2, 'active', now())"
+	" (instance_id, task_id, status, started_at, worker_id)"
+	" VALUES ($1, $2, 'active', now(), $3)"
 	" ON CONFLICT (instance_id, task_id) DO UPDATE"
-	" SET status = 'active', started_at = COALESCE(t.started_at, now()),"
+	" SET status = 'active', worker_id = EXCLUDED.worker_id, started_at = COALESCE(t.started_at, now()),"
 	" completed_at = NULL, error = NULL"
 	" WHERE t.status NOT IN ('active', 'completed')",
 	.expected = SPI_OK_INSERT,
-	.nargs = 2,
-	.argtypes = {TEXTOID, BYTEAOID},
+	.nargs = 3,
+	.argtypes = {TEXTOID, BYTEAOID, TEXTOID},
 };
 
 static PlanStatement close_all = {
@@ -81,6 +83,28 @@ static PlanStatement close_all = {
 	.expected = SPI_OK_UPDATE,
 	.nargs = 4,
 	.argtypes = {TEXTOID, TEXTOID, TEXTOID, INT4OID},
+};
+
+static PlanStatement find_output = {
+	.sql =
+	"SELECT t.output FROM @.sayiir_workflow_tasks AS t"
+	" WHERE t.instance_id = $1 AND t.task_id = $2 AND t.status = 'completed'",
+	.expected = SPI_OK_SELECT,
+	.nargs = 2,
+	.argtypes = {TEXTOID, BYTEAOID},
+};
+
+/* Rows that another client wrote know no version: they count as always there */
+static PlanStatement load_outputs = {
+	.sql =
+	"SELECT t.task_id, t.output"
+	" FROM @.sayiir_workflow_tasks AS t"
+	" WHERE t.instance_id = $1 AND t.status = 'completed' AND t.output IS NOT NULL"
+	" AND COALESCE(t.completed_version, 0) <= $2"
+	" ORDER BY t.task_id",
+	.expected = SPI_OK_SELECT,
+	.nargs = 2,
+	.argtypes = {TEXTOID, INT4OID},
 };
 
 static PlanStatement delete_all = {
@@ -138,14 +162,17 @@ task_row_complete(PlanCall *call, text *instance_id, Datum task_id,
 
 /*
  * task_row_activate makes the task active.  One that is completed stays so, and
- * the first started_at stays.
+ * the first started_at stays.  worker_id is the worker whose claim covers it
+ * from the start, or NULL.
  */
 void
-task_row_activate(PlanCall *call, text *instance_id, Datum task_id)
+task_row_activate(PlanCall *call, text *instance_id, Datum task_id,
+				  NullableDatum worker_id)
 {
 	NullableDatum args[] = {
 		plan_arg(PointerGetDatum(instance_id)),
 		plan_arg(task_id),
+		worker_id,
 	};
 
 	plan_run(call, &activate, args);
@@ -167,6 +194,57 @@ task_row_close_all(PlanCall *call, text *instance_id, SnapshotStatus ended,
 	};
 
 	plan_run(call, &close_all, args);
+}
+
+/*
+ * task_row_output returns the output of a completed task, NULL when it is not
+ * completed or has none.
+ */
+NullableDatum
+task_row_output(PlanCall *call, text *instance_id, Datum task_id)
+{
+	NullableDatum args[] = {
+		plan_arg(PointerGetDatum(instance_id)),
+		plan_arg(task_id),
+	};
+
+	if (plan_run(call, &find_output, args) == 0)
+		return plan_null();
+	return plan_value(call, 0, 1);
+}
+
+/*
+ * task_row_load_outputs gives the ids and the outputs of the tasks completed by
+ * this version, as two arrays that pair up, in SPI's memory.  Returns false when
+ * the outputs together pass 256 MB: they have to be loaded one by one then.
+ */
+bool
+task_row_load_outputs(PlanCall *call, text *instance_id, int version,
+					  Datum *task_ids, Datum *outputs)
+{
+	NullableDatum args[] = {
+		plan_arg(PointerGetDatum(instance_id)),
+		plan_arg(Int32GetDatum(version)),
+	};
+	uint64		n = plan_run(call, &load_outputs, args);
+	Datum	   *ids = palloc(sizeof(Datum) * (n + 1));
+	Datum	   *values = palloc(sizeof(Datum) * (n + 1));
+	Size		total = 0;
+	uint64		i;
+
+	for (i = 0; i < n; i++)
+	{
+		ids[i] = plan_value(call, i, 1).value;
+		values[i] = plan_value(call, i, 2).value;
+		total += toast_raw_datum_size(values[i]) - VARHDRSZ;
+	}
+	if (total > DATA_MAX_BYTES)
+		return false;
+	*task_ids = PointerGetDatum(construct_array(ids, (int) n, BYTEAOID, -1,
+												false, TYPALIGN_INT));
+	*outputs = PointerGetDatum(construct_array(values, (int) n, BYTEAOID, -1,
+											   false, TYPALIGN_INT));
+	return true;
 }
 
 /*

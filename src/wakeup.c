@@ -16,6 +16,7 @@
 #include "utils/builtins.h"
 
 #include "arg.h"
+#include "compat.h"
 #include "encoding.h"
 #include "hint.h"
 #include "settings.h"
@@ -29,17 +30,19 @@
 PG_FUNCTION_INFO_V1(sayiir_decode_hint);
 
 /*
- * wakeup_task_ready tells listeners, when the transaction commits, that this
- * task can be run.  A hint that is too long for NOTIFY is sent empty; one
+ * wakeup_ready tells listeners, when the transaction commits, that this task can
+ * be run, or, with NULL, that an instance at another place wants a worker: its
+ * hint has a task id of zeros.  A hint that is too long for NOTIFY is sent empty; one
  * whose text cannot become UTF-8 is not sent.
  *
  * PostgreSQL refuses PREPARE TRANSACTION afterwards, so this is called only
  * when there is somebody to be woken.
  */
 void
-wakeup_task_ready(text *instance_id, Datum task_id, Datum definition_hash,
-				  ArrayType *tags)
+wakeup_ready(text *instance_id, NullableDatum task_id, Datum definition_hash,
+			 ArrayType *tags)
 {
+	static const uint8 no_task[HASH_BYTES] = {0};
 	Hint		hint;
 	Datum	   *elements;
 	int			i;
@@ -50,7 +53,8 @@ wakeup_task_ready(text *instance_id, Datum task_id, Datum definition_hash,
 	if (!encoding_to_utf8(VARDATA_ANY(instance_id), VARSIZE_ANY_EXHDR(instance_id),
 						  &hint.instance_id.bytes, &hint.instance_id.len))
 		return;
-	hint.task_id = (const uint8 *) VARDATA_ANY(DatumGetByteaPP(task_id));
+	hint.task_id = task_id.isnull ? no_task :
+		(const uint8 *) VARDATA_ANY(DatumGetByteaPP(task_id.value));
 	hint.definition_hash = (const uint8 *) VARDATA_ANY(DatumGetByteaPP(definition_hash));
 
 	deconstruct_array(tags, TEXTOID, -1, false, TYPALIGN_INT,

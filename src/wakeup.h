@@ -10,7 +10,7 @@
 
 #include "utils/array.h"
 
-extern void wakeup_task_ready(text *instance_id, Datum task_id, Datum definition_hash,
-							  ArrayType *tags);
+extern void wakeup_ready(text *instance_id, NullableDatum task_id, Datum definition_hash,
+						 ArrayType *tags);
 
 #endif							/* SAYIIR_WAKEUP_H */

@@ -1,0 +1,524 @@
+/*-------------------------------------------------------------------------
+ *
+ * dispatch.c
+ *		sayiir_claim_tasks: find, claim and load what is most urgent
+ *
+ * The queue (ready.c) is ordered by kind of work, that is by definition, tags
+ * and priority, and within a kind by how long an instance has been waiting.  The
+ * first of each kind is found by one step through the index per kind; then the
+ * most urgent of these firsts is tried, and the next of its kind takes its
+ * place.  So the cost does not depend on how many instances there are.
+ *
+ * What the queue says is what was committed when it was read.  A candidate
+ * counts only after its snapshot row was locked, without waiting, and the queue
+ * looked at again: two callers never get the same, and never wait.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "arg.h"
+#include "checkpoint.h"
+#include "claim_row.h"
+#include "event_row.h"
+#include "errors.h"
+#include "history.h"
+#include "move.h"
+#include "ready.h"
+#include "signal_row.h"
+#include "snapshot_row.h"
+#include "task_row.h"
+
+PG_FUNCTION_INFO_V1(sayiir_claim_tasks);
+
+/* Arguments, in their order */
+enum
+{
+	CLAIM_WORKER_ID,
+	CLAIM_MAX_TASKS,
+	CLAIM_TTL,
+	CLAIM_WORKER_TAGS,
+	CLAIM_AGING,
+	CLAIM_DEFINITION_HASHES
+};
+
+/* Columns of the result */
+enum
+{
+	CLAIMED_INSTANCE_ID,
+	CLAIMED_TASK_ID,
+	CLAIMED_TOKEN,
+	CLAIMED_EXPIRES_AT,
+	CLAIMED_POSITION_KIND,
+	CLAIMED_HISTORY_VERSION,
+	CLAIMED_DATA,
+	CLAIMED_DEFINITION_HASH,
+	CLAIMED_TRACE_PARENT,
+	CLAIMED_TASK_IDS,
+	CLAIMED_OUTPUTS,
+	CLAIMED_NCOLUMNS
+};
+
+#define DEFAULT_MAX_TASKS	1
+#define DEFAULT_TTL_USECS	(30 * USECS_PER_SEC)
+#define DEFAULT_AGING_USECS	USECS_PER_MINUTE
+
+/* Expired claims that one call gives back: the price of workers that died */
+#define EXPIRED_PER_CALL	20
+
+/* Candidates of one kind that are read at a time */
+#define KIND_BATCH			16
+
+/* Beyond this, aging means never; a sum of instants stays within int64 */
+#define AGING_MAX_USECS		(INT64CONST(1000000) * USECS_PER_DAY)
+
+/* One kind of work: equal definition, tags and priority */
+typedef struct Kind
+{
+	Datum		definition_hash;	/* bytea */
+	Datum		task_tags;		/* text[] */
+	int			task_priority;
+	int			next;			/* candidate to be tried */
+	int			ncandidates;
+	TimestampTz ready_at[KIND_BATCH];
+	text	   *instance_id[KIND_BATCH];
+} Kind;
+
+/* What the caller asks for */
+typedef struct Request
+{
+	Datum		worker_id;		/* text */
+	int			max_tasks;
+	Datum		ttl;			/* interval */
+	Datum		worker_tags;	/* text[] */
+	NullableDatum definition_hashes;	/* bytea[] */
+	int64		aging;			/* microseconds */
+	TimestampTz now;
+	ReturnSetInfo *rsinfo;
+} Request;
+
+/* $1 now, $2 tags of the worker, $3 definitions */
+static PlanStatement find_heads = {
+	.sql =
+	"WITH RECURSIVE head (definition_hash, task_tags, task_priority, ready_at, instance_id) AS ("
+	" (SELECT r.definition_hash, r.task_tags, r.task_priority, r.ready_at, r.instance_id"
+	"  FROM @.sayiir_workflow_ready AS r"
+	"  ORDER BY r.definition_hash, r.task_tags, r.task_priority, r.ready_at, r.instance_id"
+	"  LIMIT 1)"
+	" UNION ALL"
+	" SELECT n.definition_hash, n.task_tags, n.task_priority, n.ready_at, n.instance_id"
+	" FROM head AS h CROSS JOIN LATERAL ("
+	"  SELECT r.definition_hash, r.task_tags, r.task_priority, r.ready_at, r.instance_id"
+	"  FROM @.sayiir_workflow_ready AS r"
+	"  WHERE (r.definition_hash, r.task_tags, r.task_priority)"
+	"   > (h.definition_hash, h.task_tags, h.task_priority)"
+	"  ORDER BY r.definition_hash, r.task_tags, r.task_priority, r.ready_at, r.instance_id"
+	"  LIMIT 1) AS n"
+	")"
+	" SELECT h.definition_hash, h.task_tags, h.task_priority, h.ready_at, h.instance_id::text"
+	" FROM head AS h"
+	" WHERE h.ready_at <= $1"
+	" AND (cardinality($2) = 0 OR h.task_tags <@ $2)"
+	" AND ($3 IS NULL OR h.definition_hash = ANY ($3))",
+	.expected = SPI_OK_SELECT,
+	.nargs = 3,
+	.argtypes = {TIMESTAMPTZOID, TEXTARRAYOID, BYTEAARRAYOID},
+};
+
+static PlanStatement find_next = {
+	.sql =
+	"SELECT r.ready_at, r.instance_id::text"
+	" FROM @.sayiir_workflow_ready AS r"
+	" WHERE r.definition_hash = $1 AND r.task_tags = $2 AND r.task_priority = $3"
+	" AND (r.ready_at, r.instance_id) > ($4, $5) AND r.ready_at <= $6"
+	" ORDER BY r.ready_at, r.instance_id LIMIT $7",
+	.expected = SPI_OK_SELECT,
+	.nargs = 7,
+	.argtypes = {BYTEAOID, TEXTARRAYOID, INT2OID, TIMESTAMPTZOID, TEXTOID, TIMESTAMPTZOID, INT4OID},
+};
+
+static PlanStatement check_candidate = {
+	.sql =
+	"SELECT true FROM @.sayiir_workflow_ready AS r"
+	" WHERE r.instance_id = $1 AND r.ready_at = $2"
+	" AND r.definition_hash = $3 AND r.task_tags = $4 AND r.task_priority = $5",
+	.expected = SPI_OK_SELECT,
+	.nargs = 5,
+	.argtypes = {TEXTOID, TIMESTAMPTZOID, BYTEAOID, TEXTARRAYOID, INT2OID},
+};
+
+static PlanStatement find_expired = {
+	.sql =
+	"SELECT c.instance_id::text FROM @.sayiir_workflow_claims AS c"
+	" WHERE c.expires_at <= $1 ORDER BY c.expires_at LIMIT $2",
+	.expected = SPI_OK_SELECT,
+	.nargs = 2,
+	.argtypes = {TIMESTAMPTZOID, INT4OID},
+};
+
+static PlanStatement find_unapplied = {
+	.sql =
+	"SELECT DISTINCT g.instance_id::text FROM @.sayiir_workflow_signals AS g"
+	" WHERE NOT EXISTS (SELECT FROM @.sayiir_workflow_claims AS c"
+	"  WHERE c.instance_id = g.instance_id"
+	"  AND (c.expires_at IS NULL OR c.expires_at > $1))"
+	" LIMIT $2",
+	.expected = SPI_OK_SELECT,
+	.nargs = 2,
+	.argtypes = {TIMESTAMPTZOID, INT4OID},
+};
+
+static void request_read(FunctionCallInfo fcinfo, Request *request);
+static void apply_signals(PlanCall *call, const Request *request);
+static void give_back_expired(PlanCall *call, const Request *request);
+static int	collect_ids(PlanCall *call, PlanStatement *statement, TimestampTz now, int limit,
+						text ***ids);
+static int	find_kinds(PlanCall *call, const Request *request, Kind **kinds);
+static void kind_refill(PlanCall *call, const Request *request, Kind *kind);
+static Kind *most_urgent(const Request *request, Kind *kinds, int nkinds);
+static bool try_candidate(PlanCall *call, const Request *request, const Kind *kind);
+static bool move_on(PlanCall *call, const Request *request, Instance *instance);
+static void put_claimed(PlanCall *call, const Request *request, const Instance *instance,
+						Datum token, NullableDatum expires_at);
+
+/*
+ * sayiir_claim_tasks(worker_id, max_tasks, ttl, worker_tags, aging, definition_hashes)
+ *		RETURNS TABLE (...)
+ *
+ * Up to max_tasks rows, the most urgent first.  Never waits for another claim.
+ * Errors: 22004, 22023 for the arguments; XX001 when a version is missing.
+ */
+Datum
+sayiir_claim_tasks(PG_FUNCTION_ARGS)
+{
+	Request		request;
+	PlanCall	call;
+	Kind	   *kinds;
+	int			nkinds;
+	int			claimed = 0;
+
+	request_read(fcinfo, &request);
+	InitMaterializedSRF(fcinfo, 0);
+	request.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	if (request.max_tasks == 0)
+		return (Datum) 0;
+
+	plan_begin(&call, fcinfo);
+	apply_signals(&call, &request);
+	give_back_expired(&call, &request);
+
+	nkinds = find_kinds(&call, &request, &kinds);
+	while (claimed < request.max_tasks)
+	{
+		Kind	   *kind = most_urgent(&request, kinds, nkinds);
+
+		if (kind == NULL)
+			break;
+		if (try_candidate(&call, &request, kind))
+			claimed++;
+		kind->next++;
+		if (kind->next == kind->ncandidates)
+			kind_refill(&call, &request, kind);
+	}
+	plan_end(&call);
+	return (Datum) 0;
+}
+
+/*
+ * request_read checks the arguments.
+ */
+static void
+request_read(FunctionCallInfo fcinfo, Request *request)
+{
+	NullableDatum arg;
+
+	arg_require(fcinfo, CLAIM_WORKER_ID, "worker_id");
+	request->worker_id = arg_name(fcinfo, CLAIM_WORKER_ID, "worker_id").value;
+
+	arg = arg_count(fcinfo, CLAIM_MAX_TASKS, "max_tasks");
+	request->max_tasks = arg.isnull ? DEFAULT_MAX_TASKS : DatumGetInt32(arg.value);
+
+	arg = arg_ttl(fcinfo, CLAIM_TTL, "ttl");
+	if (arg.isnull)
+	{
+		Interval   *ttl = palloc0(sizeof(Interval));
+
+		ttl->time = DEFAULT_TTL_USECS;
+		arg.value = IntervalPGetDatum(ttl);
+	}
+	request->ttl = arg.value;
+
+	request->worker_tags = PointerGetDatum(arg_tags(fcinfo, CLAIM_WORKER_TAGS, "worker_tags"));
+
+	arg = arg_ttl(fcinfo, CLAIM_AGING, "aging");
+	request->aging = arg.isnull ? DEFAULT_AGING_USECS :
+		arg_interval_usecs(arg.value, AGING_MAX_USECS);
+
+	request->definition_hashes = arg_hashes(fcinfo, CLAIM_DEFINITION_HASHES,
+											"definition_hashes");
+	request->now = GetCurrentTimestamp();
+}
+
+/*
+ * apply_signals applies signals of instances that no worker holds.
+ */
+static void
+apply_signals(PlanCall *call, const Request *request)
+{
+	text	  **ids;
+	int			n = collect_ids(call, &find_unapplied, request->now, request->max_tasks, &ids);
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		Instance	instance;
+		SignalRow	signal;
+		int			version;
+
+		if (snapshot_row_try_lock(call, ids[i], &instance) &&
+			!status_is_terminal(instance.status) &&
+			!claim_row_is_held(call, ids[i]) &&
+			signal_row_find(call, ids[i], &signal))
+			(void) move_by_signal(call, &instance, &signal, plan_null(), plan_null(), true,
+								  &version);
+	}
+}
+
+/*
+ * give_back_expired ends some of the claims that have expired, the oldest first,
+ * so that their instances are in the queue again, waiting as long as before.
+ */
+static void
+give_back_expired(PlanCall *call, const Request *request)
+{
+	text	  **ids;
+	int			n = collect_ids(call, &find_expired, request->now, EXPIRED_PER_CALL, &ids);
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		Instance	instance;
+
+		if (snapshot_row_try_lock(call, ids[i], &instance) &&
+			claim_row_end_expired(call, ids[i]))
+			(void) ready_refresh(call, ids[i]);
+	}
+}
+
+/*
+ * collect_ids reads instance ids: they are worked on by other statements then.
+ */
+static int
+collect_ids(PlanCall *call, PlanStatement *statement, TimestampTz now, int limit,
+			text ***ids)
+{
+	NullableDatum args[] = {
+		plan_arg(TimestampTzGetDatum(now)),
+		plan_arg(Int32GetDatum(limit)),
+	};
+	int			n = (int) plan_run(call, statement, args);
+	int			i;
+
+	*ids = palloc(sizeof(text *) * (n + 1));
+	for (i = 0; i < n; i++)
+		(*ids)[i] = DatumGetTextPP(plan_value(call, i, 1).value);
+	return n;
+}
+
+/*
+ * find_kinds finds the kinds of work that suit the worker and have an instance
+ * that can be claimed now, each with the longest waiting one.
+ */
+static int
+find_kinds(PlanCall *call, const Request *request, Kind **kinds)
+{
+	NullableDatum args[] = {
+		plan_arg(TimestampTzGetDatum(request->now)),
+		plan_arg(request->worker_tags),
+		request->definition_hashes,
+	};
+	int			n = (int) plan_run(call, &find_heads, args);
+	int			i;
+
+	*kinds = palloc(sizeof(Kind) * (n + 1));
+	for (i = 0; i < n; i++)
+	{
+		Kind	   *kind = &(*kinds)[i];
+
+		kind->definition_hash = plan_value(call, i, 1).value;
+		kind->task_tags = plan_value(call, i, 2).value;
+		kind->task_priority = DatumGetInt16(plan_value(call, i, 3).value);
+		kind->ready_at[0] = DatumGetTimestampTz(plan_value(call, i, 4).value);
+		kind->instance_id[0] = DatumGetTextPP(plan_value(call, i, 5).value);
+		kind->next = 0;
+		kind->ncandidates = 1;
+	}
+	return n;
+}
+
+/*
+ * kind_refill reads the candidates of a kind that follow the last one tried.
+ */
+static void
+kind_refill(PlanCall *call, const Request *request, Kind *kind)
+{
+	int			last = kind->ncandidates - 1;
+	NullableDatum args[] = {
+		plan_arg(kind->definition_hash),
+		plan_arg(kind->task_tags),
+		plan_arg(Int16GetDatum(kind->task_priority)),
+		plan_arg(TimestampTzGetDatum(kind->ready_at[last])),
+		plan_arg(PointerGetDatum(kind->instance_id[last])),
+		plan_arg(TimestampTzGetDatum(request->now)),
+		plan_arg(Int32GetDatum(KIND_BATCH)),
+	};
+	int			i;
+
+	kind->next = 0;
+	kind->ncandidates = (int) plan_run(call, &find_next, args);
+	for (i = 0; i < kind->ncandidates; i++)
+	{
+		kind->ready_at[i] = DatumGetTimestampTz(plan_value(call, i, 1).value);
+		kind->instance_id[i] = DatumGetTextPP(plan_value(call, i, 2).value);
+	}
+}
+
+/*
+ * most_urgent returns the kind whose candidate is to be tried next, NULL when
+ * there is none.  One "aging" of waiting is worth one level of priority, so the
+ * order is that of ready_at + priority * aging; among equals, the longest
+ * waiting.
+ */
+static Kind *
+most_urgent(const Request *request, Kind *kinds, int nkinds)
+{
+	Kind	   *best = NULL;
+	int64		best_score = 0;
+	int			i;
+
+	for (i = 0; i < nkinds; i++)
+	{
+		Kind	   *kind = &kinds[i];
+		int64		score;
+
+		if (kind->next >= kind->ncandidates)
+			continue;
+		score = kind->ready_at[kind->next] + kind->task_priority * request->aging;
+		if (best == NULL || score < best_score ||
+			(score == best_score && kind->ready_at[kind->next] < best->ready_at[best->next]))
+		{
+			best = kind;
+			best_score = score;
+		}
+	}
+	return best;
+}
+
+/*
+ * try_candidate claims the next candidate of a kind and gives it to the caller,
+ * if it is still to be had.
+ */
+static bool
+try_candidate(PlanCall *call, const Request *request, const Kind *kind)
+{
+	text	   *instance_id = kind->instance_id[kind->next];
+	NullableDatum args[] = {
+		plan_arg(PointerGetDatum(instance_id)),
+		plan_arg(TimestampTzGetDatum(kind->ready_at[kind->next])),
+		plan_arg(kind->definition_hash),
+		plan_arg(kind->task_tags),
+		plan_arg(Int16GetDatum(kind->task_priority)),
+	};
+	Instance	instance;
+	NullableDatum expires_at;
+	Datum		token;
+	TimestampTz now;
+
+	if (!snapshot_row_try_lock(call, instance_id, &instance) ||
+		plan_run(call, &check_candidate, args) == 0)
+		return false;
+	if (!move_on(call, request, &instance))
+		return false;
+
+	now = GetCurrentTimestamp();
+	expires_at = claim_expiry(now, plan_arg(request->ttl));
+	if (!claim_row_take(call, instance_id, instance.current_task_id, request->worker_id, now,
+						expires_at, &token))
+		return false;
+	put_claimed(call, request, &instance, token, expires_at);
+	return true;
+}
+
+/*
+ * move_on moves an instance whose snapshot the server can read past a delay that
+ * is over, or a signal whose event is there.  Returns false when that completed
+ * it; a place that a worker has to act on is left alone.
+ */
+static bool
+move_on(PlanCall *call, const Request *request, Instance *instance)
+{
+	Checkpoint	save;
+	Datum		payload;
+
+	if (instance->position_hash.isnull || !instance->current_task_id.isnull)
+		return true;
+
+	if (!instance->awaited_signal.isnull)
+	{
+		if (!event_row_take(call, instance->instance_id, instance->awaited_signal.value,
+							&payload))
+			return true;
+		move_past_signal(call, instance, payload, CLAIM_ENDS_QUIETLY,
+						 plan_arg(request->worker_id), &save);
+	}
+	else if (!instance->position_kind.isnull &&
+			 strcmp(TextDatumGetCString(instance->position_kind.value), "AtDelay") == 0)
+		move_past_delay(call, instance, CLAIM_ENDS_QUIETLY, plan_arg(request->worker_id),
+						&save);
+	else
+		return true;
+
+	/* It is ours: this reads what has become of it */
+	return snapshot_row_try_lock(call, instance->instance_id, instance) &&
+		instance->status == STATUS_IN_PROGRESS;
+}
+
+/*
+ * put_claimed gives a claimed instance to the caller, loaded.
+ */
+static void
+put_claimed(PlanCall *call, const Request *request, const Instance *instance,
+			Datum token, NullableDatum expires_at)
+{
+	HistoryVersion newest;
+	Datum		values[CLAIMED_NCOLUMNS];
+	bool		nulls[CLAIMED_NCOLUMNS] = {false};
+
+	values[CLAIMED_INSTANCE_ID] = PointerGetDatum(instance->instance_id);
+	values[CLAIMED_TASK_ID] = instance->current_task_id.value;
+	nulls[CLAIMED_TASK_ID] = instance->current_task_id.isnull;
+	values[CLAIMED_TOKEN] = token;
+	values[CLAIMED_EXPIRES_AT] = expires_at.value;
+	values[CLAIMED_POSITION_KIND] = instance->position_kind.value;
+	nulls[CLAIMED_POSITION_KIND] = instance->position_kind.isnull;
+	values[CLAIMED_HISTORY_VERSION] = Int32GetDatum(instance->version);
+	values[CLAIMED_DEFINITION_HASH] = instance->definition_hash;
+	values[CLAIMED_TRACE_PARENT] = instance->trace_parent.value;
+	nulls[CLAIMED_TRACE_PARENT] = instance->trace_parent.isnull;
+	if (!history_read(call, instance->instance_id, instance->version, &newest,
+					  &values[CLAIMED_DATA]))
+		error_history_lost(instance->instance_id, instance->version);
+	if (!task_row_load_outputs(call, instance->instance_id, instance->version,
+							   &values[CLAIMED_TASK_IDS], &values[CLAIMED_OUTPUTS]))
+		nulls[CLAIMED_TASK_IDS] = nulls[CLAIMED_OUTPUTS] = true;
+
+	tuplestore_putvalues(request->rsinfo->setResult, request->rsinfo->setDesc, values, nulls);
+}

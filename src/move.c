@@ -1,0 +1,273 @@
+/*-------------------------------------------------------------------------
+ *
+ * move.c
+ *		Changes that the server itself makes to a snapshot: past a delay or a
+ *		signal, cancelled, paused, and on again.
+ *
+ * One of Sayiir's own snapshots is edited, and the columns follow from what it
+ * says then.  An opaque one keeps its bytes, unless the caller brings others,
+ * and only the columns say what has become of it.
+ *
+ * The caller has locked the instance and knows that it may be changed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_collation.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "arg.h"
+#include "compat.h"
+#include "encoding.h"
+#include "errors.h"
+#include "history.h"
+#include "move.h"
+#include "snapshot.h"
+#include "snapshot_row.h"
+#include "task_row.h"
+
+static Frame *frame_of(Datum data, bool tolerant);
+static Frame *parse_or_null(Datum data);
+static void save_of_edited(const Instance *instance, bytea *edited, Checkpoint *save);
+static const char *utf8_of(NullableDatum value);
+static const uint8 *hash_of(NullableDatum value);
+
+/*
+ * move_newest_data returns the stored snapshot of an instance, not detoasted.
+ * Raises XX001 when it is missing.
+ */
+Datum
+move_newest_data(PlanCall *call, const Instance *instance)
+{
+	HistoryVersion newest;
+	Datum		data;
+
+	if (!history_read(call, instance->instance_id, instance->version, &newest, &data))
+		error_history_lost(instance->instance_id, instance->version);
+	return data;
+}
+
+/*
+ * move_is_parked_for tells whether an instance is in progress and waits for an
+ * event of this name.
+ */
+bool
+move_is_parked_for(const Instance *instance, Datum name)
+{
+	return instance->status == STATUS_IN_PROGRESS &&
+		instance->current_task_id.isnull &&
+		!instance->awaited_signal.isnull &&
+		DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID,
+											 instance->awaited_signal.value, name));
+}
+
+/*
+ * move_past_signal moves one of Sayiir's snapshots, parked at a signal, to its
+ * next task, or completes it: the payload is the output of the signal.  worker is
+ * who will have the next task, or NULL.  The save that did it is given back.
+ */
+void
+move_past_signal(PlanCall *call, const Instance *instance, Datum payload,
+				 ClaimFate claim, NullableDatum worker, Checkpoint *save)
+{
+	Frame	   *frame = frame_of(move_newest_data(call, instance), false);
+	bytea	   *output = DatumGetByteaP(payload);
+
+	save_of_edited(instance, frame_move_on(frame, output,
+										   GetCurrentTransactionStartTimestamp()), save);
+	save->last_task_id = plan_arg(PointerGetDatum(cstring_to_text_with_len((const char *) frame->place_id,
+																		   HASH_BYTES)));
+	save->last_output = plan_arg(payload);
+	save->claim = claim;
+	save->claim_worker = worker;
+	(void) checkpoint_write(call, save);
+}
+
+/*
+ * move_past_delay moves one of Sayiir's snapshots, at a delay that is over, to
+ * its next task, or completes it with the stored output of the delay, if there
+ * is one.  The save that did it is given back.
+ */
+void
+move_past_delay(PlanCall *call, const Instance *instance, ClaimFate claim,
+				NullableDatum worker, Checkpoint *save)
+{
+	Frame	   *frame = frame_of(move_newest_data(call, instance), false);
+	bytea	   *output = NULL;
+	NullableDatum stored;
+
+	if (!frame->has_next_task)
+	{
+		stored = task_row_output(call, instance->instance_id,
+								 PointerGetDatum(cstring_to_text_with_len((const char *) frame->place_id,
+																		  HASH_BYTES)));
+		if (!stored.isnull)
+			output = DatumGetByteaP(stored.value);
+	}
+	save_of_edited(instance, frame_move_on(frame, output,
+										   GetCurrentTransactionStartTimestamp()), save);
+	save->claim = claim;
+	save->claim_worker = worker;
+	(void) checkpoint_write(call, save);
+}
+
+/*
+ * move_by_signal cancels or pauses an instance and returns its new status; the
+ * version is given back too.  Claim and signals are dealt with: a cancel drops
+ * all of them, a pause its own.
+ *
+ * interrupted_task (NULL: the current one) goes into one of Sayiir's snapshots;
+ * data, if not NULL, takes the place of the stored snapshot first.  A snapshot
+ * that looks like one of Sayiir's and cannot be read raises 22P03, or, when the
+ * caller is tolerant, is taken as opaque.
+ */
+SnapshotStatus
+move_by_signal(PlanCall *call, const Instance *instance, const SignalRow *signal,
+			   NullableDatum interrupted_task, NullableDatum data, bool tolerant,
+			   int *version)
+{
+	SnapshotStatus status = signal->kind == SIGNAL_CANCEL ? STATUS_CANCELLED : STATUS_PAUSED;
+	TimestampTz now = GetCurrentTransactionStartTimestamp();
+	Datum		base = data.isnull ? move_newest_data(call, instance) : data.value;
+	Frame	   *frame = frame_of(base, tolerant);
+	Checkpoint	save;
+
+	if (frame == NULL)
+	{
+		checkpoint_of_instance(instance, &save);
+		save.data = PointerGetDatum(PG_DETOAST_DATUM_PACKED(base));
+		save.status = status;
+	}
+	else
+	{
+		const char *reason = utf8_of(signal->reason);
+		const char *by = utf8_of(signal->requested_by);
+
+		snapshot_check_instance(frame, instance->instance_id);
+		if (interrupted_task.isnull)
+			interrupted_task = instance->current_task_id;
+		save_of_edited(instance,
+					   status == STATUS_CANCELLED ?
+					   frame_cancel(frame, reason, by, now, hash_of(interrupted_task)) :
+					   frame_pause(frame, reason, by, now),
+					   &save);
+	}
+	*version = checkpoint_write(call, &save);
+	if (status == STATUS_PAUSED)
+		(void) signal_row_delete(call, instance->instance_id, SIGNAL_PAUSE);
+	return status;
+}
+
+/*
+ * move_out_of_pause lets a paused instance go on where it was, with other bytes
+ * if data is not NULL, and returns the version.
+ */
+int
+move_out_of_pause(PlanCall *call, const Instance *instance, NullableDatum data)
+{
+	Datum		base = data.isnull ? move_newest_data(call, instance) : data.value;
+	Frame	   *frame = frame_of(base, false);
+	Checkpoint	save;
+
+	if (frame == NULL)
+	{
+		checkpoint_of_instance(instance, &save);
+		save.data = PointerGetDatum(PG_DETOAST_DATUM_PACKED(base));
+		save.status = STATUS_IN_PROGRESS;
+	}
+	else
+	{
+		snapshot_check_instance(frame, instance->instance_id);
+		save_of_edited(instance,
+					   frame->status == STATUS_IN_PROGRESS ?
+					   DatumGetByteaPCopy(base) :
+					   frame_unpause(frame, GetCurrentTransactionStartTimestamp()),
+					   &save);
+	}
+	snapshot_row_resume(call, instance->instance_id);
+	return checkpoint_write(call, &save);
+}
+
+/*
+ * frame_of reads a snapshot if it is one of Sayiir's, and returns NULL for an
+ * opaque one.
+ */
+static Frame *
+frame_of(Datum data, bool tolerant)
+{
+	if (!snapshot_is_json(data))
+		return NULL;
+	data = PointerGetDatum(PG_DETOAST_DATUM_PACKED(data));
+	return tolerant ? parse_or_null(data) : snapshot_parse(data);
+}
+
+/*
+ * parse_or_null is snapshot_parse for the sweep over signals that nobody else
+ * applies: there, one snapshot that cannot be read must not stand in the way of
+ * all the others.  Reading touches nothing but memory, so that its error can
+ * be caught without a subtransaction; any other error goes on.
+ */
+static Frame *
+parse_or_null(Datum data)
+{
+	MemoryContext context = CurrentMemoryContext;
+	Frame	   *volatile frame = NULL;
+
+	PG_TRY();
+	{
+		frame = snapshot_parse(data);
+	}
+	PG_CATCH();
+	{
+		if (geterrcode() != ERRCODE_INVALID_BINARY_REPRESENTATION)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	return frame;
+}
+
+/*
+ * save_of_edited fills a save from an edited snapshot.  What it does not say
+ * stays as stored; its completed tasks have their rows already.
+ */
+static void
+save_of_edited(const Instance *instance, bytea *edited, Checkpoint *save)
+{
+	checkpoint_init(save);
+	(void) snapshot_read(PointerGetDatum(edited), save);
+	save->instance_id = instance->instance_id;
+	save->trace_parent = instance->trace_parent;
+	save->last_task_id = plan_null();
+	save->last_output = plan_null();
+}
+
+/*
+ * utf8_of returns a text as UTF-8, NULL for NULL and for what cannot be UTF-8.
+ */
+static const char *
+utf8_of(NullableDatum value)
+{
+	text	   *txt;
+	const char *utf8;
+	int			len;
+
+	if (value.isnull)
+		return NULL;
+	txt = DatumGetTextPP(value.value);
+	if (!encoding_to_utf8(VARDATA_ANY(txt), VARSIZE_ANY_EXHDR(txt), &utf8, &len))
+		return NULL;
+	return pnstrdup(utf8, len);
+}
+
+/*
+ * hash_of returns the bytes of an id, NULL for NULL.
+ */
+static const uint8 *
+hash_of(NullableDatum value)
+{
+	return value.isnull ? NULL : (const uint8 *) VARDATA_ANY(DatumGetByteaPP(value.value));
+}

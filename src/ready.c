@@ -1,0 +1,142 @@
+/*-------------------------------------------------------------------------
+ *
+ * ready.c
+ *		What can be claimed: the queue that follows from the other tables.
+ *
+ * Invariant, after every commit: an instance has a row exactly when it is in
+ * progress, has no claim (an expired one counts until it is given back) and no
+ * pending signal, and is at a task, or at a place with delay_wake_at, or parked
+ * for an event that is there.  ready_at is since when it waits, or from when on
+ * it can be claimed.  All writers hold the lock of the snapshot row.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+
+#include "ready.h"
+
+/* The usual save, with all that is known at hand */
+static PlanStatement put_task = {
+	.sql =
+	"WITH ended AS (DELETE FROM @.sayiir_workflow_claims AS c WHERE c.instance_id = $1 AND $6)"
+	" INSERT INTO @.sayiir_workflow_ready AS r"
+	" (instance_id, definition_hash, task_tags, task_priority, ready_at)"
+	" SELECT $1, $2, $3, $4, $5"
+	" WHERE NOT EXISTS (SELECT FROM @.sayiir_workflow_signals AS g WHERE g.instance_id = $1)"
+	" AND ($6 OR NOT EXISTS (SELECT FROM @.sayiir_workflow_claims AS c WHERE c.instance_id = $1))"
+	" ON CONFLICT (instance_id) DO UPDATE"
+	" SET definition_hash = EXCLUDED.definition_hash, task_tags = EXCLUDED.task_tags,"
+	" task_priority = EXCLUDED.task_priority, ready_at = EXCLUDED.ready_at",
+	.expected = SPI_OK_INSERT,
+	.nargs = 6,
+	.argtypes = {TEXTOID, BYTEAOID, TEXTARRAYOID, INT2OID, TIMESTAMPTZOID, BOOLOID},
+};
+
+/* The whole rule, out of the tables */
+static PlanStatement refresh = {
+	.sql =
+	"WITH place AS ("
+	"SELECT s.instance_id, s.definition_hash, s.task_tags, s.task_priority,"
+	" s.waiting_since, s.delay_wake_at,"
+	" s.current_task_id IS NULL AND EXISTS (SELECT FROM @.sayiir_workflow_events AS e"
+	"  WHERE e.instance_id = s.instance_id AND e.signal_name = s.awaited_signal) AS has_event,"
+	" s.current_task_id IS NOT NULL OR s.delay_wake_at IS NOT NULL AS ends_by_itself"
+	" FROM @.sayiir_workflow_snapshots AS s"
+	" WHERE s.instance_id = $1 AND s.status = 'InProgress'"
+	" AND NOT EXISTS (SELECT FROM @.sayiir_workflow_claims AS c WHERE c.instance_id = $1)"
+	" AND NOT EXISTS (SELECT FROM @.sayiir_workflow_signals AS g WHERE g.instance_id = $1)"
+	"), wanted AS ("
+	"SELECT p.instance_id, p.definition_hash, p.task_tags, p.task_priority,"
+	" CASE WHEN p.has_event THEN p.waiting_since"
+	" ELSE GREATEST(p.waiting_since, p.delay_wake_at) END AS ready_at"
+	" FROM place AS p WHERE p.has_event OR p.ends_by_itself"
+	"), gone AS ("
+	"DELETE FROM @.sayiir_workflow_ready AS r"
+	" WHERE r.instance_id = $1 AND NOT EXISTS (SELECT FROM wanted)"
+	")"
+	" INSERT INTO @.sayiir_workflow_ready AS r"
+	" (instance_id, definition_hash, task_tags, task_priority, ready_at)"
+	" SELECT w.instance_id, w.definition_hash, w.task_tags, w.task_priority, w.ready_at"
+	" FROM wanted AS w"
+	" ON CONFLICT (instance_id) DO UPDATE"
+	" SET definition_hash = EXCLUDED.definition_hash, task_tags = EXCLUDED.task_tags,"
+	" task_priority = EXCLUDED.task_priority, ready_at = EXCLUDED.ready_at",
+	.expected = SPI_OK_INSERT,
+	.nargs = 1,
+	.argtypes = {TEXTOID},
+};
+
+static PlanStatement end_claim = {
+	.sql =
+	"WITH ended AS (DELETE FROM @.sayiir_workflow_claims AS c WHERE c.instance_id = $1)"
+	" DELETE FROM @.sayiir_workflow_ready AS r WHERE r.instance_id = $1",
+	.expected = SPI_OK_DELETE,
+	.nargs = 1,
+	.argtypes = {TEXTOID},
+};
+
+static PlanStatement forget = {
+	.sql =
+	"WITH ended AS (DELETE FROM @.sayiir_workflow_claims AS c WHERE c.instance_id = $1),"
+	" settled AS (DELETE FROM @.sayiir_workflow_signals AS g WHERE g.instance_id = $1)"
+	" DELETE FROM @.sayiir_workflow_ready AS r WHERE r.instance_id = $1",
+	.expected = SPI_OK_DELETE,
+	.nargs = 1,
+	.argtypes = {TEXTOID},
+};
+
+/*
+ * ready_put_task puts a task into the queue, after ending the claim if so told,
+ * unless a claim stays or a signal is pending.  Returns whether it was put.
+ */
+bool
+ready_put_task(PlanCall *call, const ReadyTask *task, bool end_claim)
+{
+	NullableDatum args[] = {
+		plan_arg(PointerGetDatum(task->instance_id)),
+		plan_arg(task->definition_hash),
+		plan_arg(task->task_tags),
+		plan_arg(task->task_priority),
+		plan_arg(task->ready_at),
+		plan_arg(BoolGetDatum(end_claim)),
+	};
+
+	return plan_run(call, &put_task, args) > 0;
+}
+
+/*
+ * ready_refresh brings the row of an instance up to what the tables say, and
+ * tells whether there is one.
+ */
+bool
+ready_refresh(PlanCall *call, text *instance_id)
+{
+	NullableDatum args[] = {plan_arg(PointerGetDatum(instance_id))};
+
+	return plan_run(call, &refresh, args) > 0;
+}
+
+/*
+ * ready_end_claim ends the claim of an instance that is paused, and takes it out
+ * of the queue.
+ */
+void
+ready_end_claim(PlanCall *call, text *instance_id)
+{
+	NullableDatum args[] = {plan_arg(PointerGetDatum(instance_id))};
+
+	plan_run(call, &end_claim, args);
+}
+
+/*
+ * ready_forget drops claim, signals and row of an instance that has ended.
+ */
+void
+ready_forget(PlanCall *call, text *instance_id)
+{
+	NullableDatum args[] = {plan_arg(PointerGetDatum(instance_id))};
+
+	plan_run(call, &forget, args);
+}

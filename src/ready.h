@@ -1,0 +1,28 @@
+/*-------------------------------------------------------------------------
+ *
+ * ready.h
+ *		What can be claimed: the queue that follows from the other tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SAYIIR_READY_H
+#define SAYIIR_READY_H
+
+#include "plan.h"
+
+/* An instance in progress at a task, just after its save */
+typedef struct ReadyTask
+{
+	text	   *instance_id;
+	Datum		definition_hash;	/* bytea */
+	Datum		task_tags;		/* text[] */
+	Datum		task_priority;	/* int2 */
+	Datum		ready_at;		/* timestamptz */
+} ReadyTask;
+
+extern bool ready_put_task(PlanCall *call, const ReadyTask *task, bool end_claim);
+extern bool ready_refresh(PlanCall *call, text *instance_id);
+extern void ready_end_claim(PlanCall *call, text *instance_id);
+extern void ready_forget(PlanCall *call, text *instance_id);
+
+#endif							/* SAYIIR_READY_H */
