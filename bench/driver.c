@@ -6,8 +6,9 @@
  * usage: driver [option=value...] scenario[/change]...
  *
  * One cell of a table: the named scenarios take turns in short slices, round
- * after round, in the order A B C, C B A, A B C, ..., so that whatever else
- * the machine does meets all of them.  All statements are prepared and all
+ * after round, each round in another order by chance, so that whatever else
+ * the machine does, and what a scenario leaves behind for the next, meets all
+ * of them alike.  All statements are prepared and all
  * parameters and results binary.  One process serves all connections, without
  * a thread, through poll().
  *
@@ -710,6 +711,8 @@ report_place(Place *place)
 int
 main(int argc, char **argv)
 {
+	uint64_t	chance = 2;
+	int			order[MAX_VARIANTS];
 	int			round;
 	int			i;
 
@@ -760,9 +763,21 @@ main(int argc, char **argv)
 	for (i = 0; i < nvariants; i++)
 		run_slice(&variants[i], options.seconds / 4, most_operations(), false);
 
+	for (i = 0; i < nvariants; i++)
+		order[i] = i;
 	for (round = 0; round < options.rounds; round++)
+	{
+		for (i = nvariants - 1; i > 0; i--)
+		{
+			int			j = (int) (random_next(&chance) % (uint64_t) (i + 1));
+			int			other = order[i];
+
+			order[i] = order[j];
+			order[j] = other;
+		}
 		for (i = 0; i < nvariants; i++)
-			measure(&variants[round % 2 == 0 ? i : nvariants - 1 - i], round);
+			measure(&variants[order[i]], round);
+	}
 
 	for (i = 0; i < nvariants; i++)
 		report_variant(&variants[i]);
