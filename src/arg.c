@@ -156,7 +156,7 @@ arg_hash(FunctionCallInfo fcinfo, int argno, const char *name)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s must be %d bytes long, not %d",
 						name, HASH_BYTES, (int) VARSIZE_ANY_EXHDR(bytes)),
-				 errhint("It is a SHA-256; sayiir_task_id(name) gives that of a task.")));
+				 errhint("It is a SHA-256, as sayiir_task_id(name) gives for a task.")));
 	result.value = PointerGetDatum(bytes);
 	return result;
 }

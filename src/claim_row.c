@@ -21,7 +21,7 @@
 #include "claim_row.h"
 #include "errors.h"
 
-static void refuse_token(PlanCall *call, text *instance_id) pg_attribute_noreturn();
+pg_noreturn static void refuse_token(PlanCall *call, text *instance_id);
 
 static PlanStatement find_claim = {
 	.sql =

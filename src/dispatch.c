@@ -517,7 +517,7 @@ put_claimed(PlanCall *call, const Request *request, const Instance *instance,
 					  &values[CLAIMED_DATA]))
 		error_history_lost(instance->instance_id, instance->version);
 	if (!task_row_load_outputs(call, instance->instance_id, instance->version,
-							   &values[CLAIMED_TASK_IDS], &values[CLAIMED_OUTPUTS]))
+							   values[CLAIMED_DATA], &values[CLAIMED_TASK_IDS], &values[CLAIMED_OUTPUTS]))
 		nulls[CLAIMED_TASK_IDS] = nulls[CLAIMED_OUTPUTS] = true;
 
 	tuplestore_putvalues(request->rsinfo->setResult, request->rsinfo->setDesc, values, nulls);

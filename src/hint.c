@@ -39,7 +39,7 @@ static void put_text(StringInfo out, const HintText *text);
 static const char *take(HintReader *reader, uint64 len);
 static uint64 take_u64(HintReader *reader);
 static HintText take_text(HintReader *reader);
-static void refuse(const char *what) pg_attribute_noreturn();
+pg_noreturn static void refuse(const char *why);
 
 /*
  * hint_encoded_length returns the length of the payload of a hint, without

@@ -88,7 +88,8 @@ static bool list_put(PlanCall *call, uint64 row, void *arg);
  * sayiir_load_snapshot(instance_id, version) RETURNS TABLE (...)
  *
  * One row: the newest version, or the given one, with the outputs known then.
- * task_ids and outputs are both NULL when the outputs together pass 256 MB.
+ * task_ids and outputs are both NULL when the outputs together pass 256 MB, or
+ * outputs and data together 500 MB.
  * Errors: 22004, 22023 for the arguments, P0002 for an unknown instance or
  * version.
  */
@@ -142,7 +143,7 @@ sayiir_load_snapshot(PG_FUNCTION_ARGS)
 	values[LOAD_ERROR] = columns[SNAPSHOT_ERROR].value;
 	nulls[LOAD_ERROR] = columns[SNAPSHOT_ERROR].isnull;
 	values[LOAD_UPDATED_AT] = columns[SNAPSHOT_UPDATED_AT].value;
-	if (!task_row_load_outputs(&call, instance_id, version,
+	if (!task_row_load_outputs(&call, instance_id, version, values[LOAD_DATA],
 							   &values[LOAD_TASK_IDS], &values[LOAD_OUTPUTS]))
 		nulls[LOAD_TASK_IDS] = nulls[LOAD_OUTPUTS] = true;
 

@@ -28,8 +28,9 @@
 #include "snapshot_row.h"
 #include "task_row.h"
 
-static Frame *frame_of(Datum data, bool tolerant);
-static Frame *parse_or_null(Datum data);
+static Frame *frame_at(PlanCall *call, const Instance *instance, const char *position_kind);
+static Frame *frame_to_edit(const Instance *instance, Datum data, bool stored);
+static Frame *frame_or_null(const Instance *instance, Datum data);
 static void save_of_edited(const Instance *instance, bytea *edited, Checkpoint *save);
 static const char *utf8_of(NullableDatum value);
 static const uint8 *hash_of(NullableDatum value);
@@ -72,7 +73,7 @@ void
 move_past_signal(PlanCall *call, const Instance *instance, Datum payload,
 				 ClaimFate claim, NullableDatum worker, Checkpoint *save)
 {
-	Frame	   *frame = frame_of(move_newest_data(call, instance), false);
+	Frame	   *frame = frame_at(call, instance, "AtSignal");
 	bytea	   *output = DatumGetByteaP(payload);
 
 	save_of_edited(instance, frame_move_on(frame, output,
@@ -94,7 +95,7 @@ void
 move_past_delay(PlanCall *call, const Instance *instance, ClaimFate claim,
 				NullableDatum worker, Checkpoint *save)
 {
-	Frame	   *frame = frame_of(move_newest_data(call, instance), false);
+	Frame	   *frame = frame_at(call, instance, "AtDelay");
 	bytea	   *output = NULL;
 	NullableDatum stored;
 
@@ -120,8 +121,8 @@ move_past_delay(PlanCall *call, const Instance *instance, ClaimFate claim,
  *
  * interrupted_task (NULL: the current one) goes into one of Sayiir's snapshots;
  * data, if not NULL, takes the place of the stored snapshot first.  A snapshot
- * that looks like one of Sayiir's and cannot be read raises 22P03, or, when the
- * caller is tolerant, is taken as opaque.
+ * that looks like one of Sayiir's and cannot be edited raises 22P03, or, when
+ * the caller is tolerant, is taken as opaque.
  */
 SnapshotStatus
 move_by_signal(PlanCall *call, const Instance *instance, const SignalRow *signal,
@@ -131,7 +132,8 @@ move_by_signal(PlanCall *call, const Instance *instance, const SignalRow *signal
 	SnapshotStatus status = signal->kind == SIGNAL_CANCEL ? STATUS_CANCELLED : STATUS_PAUSED;
 	TimestampTz now = GetCurrentTransactionStartTimestamp();
 	Datum		base = data.isnull ? move_newest_data(call, instance) : data.value;
-	Frame	   *frame = frame_of(base, tolerant);
+	Frame	   *frame = tolerant ? frame_or_null(instance, base) :
+		frame_to_edit(instance, base, data.isnull);
 	Checkpoint	save;
 
 	if (frame == NULL)
@@ -145,7 +147,6 @@ move_by_signal(PlanCall *call, const Instance *instance, const SignalRow *signal
 		const char *reason = utf8_of(signal->reason);
 		const char *by = utf8_of(signal->requested_by);
 
-		snapshot_check_instance(frame, instance->instance_id);
 		if (interrupted_task.isnull)
 			interrupted_task = instance->current_task_id;
 		save_of_edited(instance,
@@ -168,7 +169,7 @@ int
 move_out_of_pause(PlanCall *call, const Instance *instance, NullableDatum data)
 {
 	Datum		base = data.isnull ? move_newest_data(call, instance) : data.value;
-	Frame	   *frame = frame_of(base, false);
+	Frame	   *frame = frame_to_edit(instance, base, data.isnull);
 	Checkpoint	save;
 
 	if (frame == NULL)
@@ -179,7 +180,6 @@ move_out_of_pause(PlanCall *call, const Instance *instance, NullableDatum data)
 	}
 	else
 	{
-		snapshot_check_instance(frame, instance->instance_id);
 		save_of_edited(instance,
 					   frame->status == STATUS_IN_PROGRESS ?
 					   DatumGetByteaPCopy(base) :
@@ -191,37 +191,75 @@ move_out_of_pause(PlanCall *call, const Instance *instance, NullableDatum data)
 }
 
 /*
- * frame_of reads a snapshot if it is one of Sayiir's, and returns NULL for an
- * opaque one.
+ * frame_at reads the stored snapshot of an instance that is to be moved past a
+ * place of this kind.  Raises 22P03 when it cannot be, or is elsewhere.
  */
 static Frame *
-frame_of(Datum data, bool tolerant)
+frame_at(PlanCall *call, const Instance *instance, const char *position_kind)
 {
-	if (!snapshot_is_json(data))
-		return NULL;
-	data = PointerGetDatum(PG_DETOAST_DATUM_PACKED(data));
-	return tolerant ? parse_or_null(data) : snapshot_parse(data);
+	Frame	   *frame = frame_to_edit(instance, move_newest_data(call, instance), true);
+
+	if (frame == NULL || frame->position_kind == NULL ||
+		strcmp(frame->position_kind, position_kind) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("the stored snapshot of workflow instance \"%s\" is not %s",
+						text_to_cstring(instance->instance_id), position_kind),
+				 errdetail("By its columns it is."),
+				 errhint("Save it again with the short form of sayiir_save_snapshot, which reads all out of the snapshot.")));
+	return frame;
 }
 
 /*
- * parse_or_null is snapshot_parse for the sweep over signals that nobody else
- * applies: there, one snapshot that cannot be read must not stand in the way of
- * all the others.  Reading touches nothing but memory, so that its error can
- * be caught without a subtransaction; any other error goes on.
+ * frame_to_edit reads a snapshot if it is one of Sayiir's, and returns NULL for
+ * an opaque one.  A stored one has to say what the columns say (22P03); one that
+ * a caller brings has to be of the instance, and not ended (22023).
  */
 static Frame *
-parse_or_null(Datum data)
+frame_to_edit(const Instance *instance, Datum data, bool stored)
+{
+	Frame	   *frame;
+
+	if (!snapshot_is_json(data))
+		return NULL;
+	frame = snapshot_parse(PointerGetDatum(PG_DETOAST_DATUM_PACKED(data)));
+	if (stored)
+		snapshot_check_stored(frame, instance->instance_id, instance->status);
+	else
+	{
+		snapshot_check_instance(frame, instance->instance_id);
+		if (status_is_terminal(frame->status))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("data is %s, but workflow instance \"%s\" goes on",
+							status_name(frame->status),
+							text_to_cstring(instance->instance_id)),
+					 errhint("Give the snapshot as it is, without the signal.")));
+	}
+	return frame;
+}
+
+/*
+ * frame_or_null is frame_to_edit for the sweep over signals that nobody else
+ * applies: there, one snapshot that cannot be edited must not stand in the way
+ * of all the others, and is taken as opaque.  Reading touches nothing but
+ * memory, so that its error can be caught without a subtransaction; any other
+ * error goes on.
+ */
+static Frame *
+frame_or_null(const Instance *instance, Datum data)
 {
 	MemoryContext context = CurrentMemoryContext;
 	Frame	   *volatile frame = NULL;
 
 	PG_TRY();
 	{
-		frame = snapshot_parse(data);
+		frame = frame_to_edit(instance, data, true);
 	}
 	PG_CATCH();
 	{
-		if (geterrcode() != ERRCODE_INVALID_BINARY_REPRESENTATION)
+		if (geterrcode() != ERRCODE_INVALID_BINARY_REPRESENTATION &&
+			geterrcode() != ERRCODE_UNTRANSLATABLE_CHARACTER)
 			PG_RE_THROW();
 		MemoryContextSwitchTo(context);
 		FlushErrorState();

@@ -24,6 +24,7 @@
 /* Enough of a snapshot to tell whether it is in Sayiir's format */
 #define FRAME_HEAD_BYTES	8
 
+static bool same_text(text *a, text *b);
 static Datum hash_datum(const uint8 *hash);
 static NullableDatum text_or_null(const char *utf8);
 static ArrayType *tags_of(const Frame *frame);
@@ -52,6 +53,28 @@ snapshot_parse(Datum data)
 }
 
 /*
+ * snapshot_check_stored raises 22P03 unless a stored snapshot says what its
+ * columns say: the explicit form stores bytes without looking inside, and what
+ * is another workflow's, or in another state, cannot be edited.
+ */
+void
+snapshot_check_stored(const Frame *frame, text *instance_id, SnapshotStatus status)
+{
+	text	   *inside = encoding_text_from_utf8(frame->instance_id,
+												 strlen(frame->instance_id));
+
+	if (frame->status != status || !same_text(inside, instance_id))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("the stored snapshot of workflow instance \"%s\" cannot be edited",
+						text_to_cstring(instance_id)),
+				 errdetail("Inside it is \"%s\" and %s, by its columns it is %s.",
+						   text_to_cstring(inside), status_name(frame->status),
+						   status_name(status)),
+				 errhint("Save it again with the short form of sayiir_save_snapshot, which reads all out of the snapshot.")));
+}
+
+/*
  * snapshot_check_instance raises 22023 unless a snapshot is of this instance.
  */
 void
@@ -60,8 +83,7 @@ snapshot_check_instance(const Frame *frame, text *instance_id)
 	text	   *inside = encoding_text_from_utf8(frame->instance_id,
 												 strlen(frame->instance_id));
 
-	if (VARSIZE_ANY_EXHDR(inside) != VARSIZE_ANY_EXHDR(instance_id) ||
-		memcmp(VARDATA_ANY(inside), VARDATA_ANY(instance_id), VARSIZE_ANY_EXHDR(inside)) != 0)
+	if (!same_text(inside, instance_id))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the snapshot is of workflow instance \"%s\", not of \"%s\"",
@@ -135,6 +157,16 @@ snapshot_read(Datum data, Checkpoint *save)
 		}
 	}
 	return frame;
+}
+
+/*
+ * same_text compares bytes.
+ */
+static bool
+same_text(text *a, text *b)
+{
+	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
+		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
 }
 
 /*

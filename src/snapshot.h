@@ -13,6 +13,8 @@
 
 extern bool snapshot_is_json(Datum data);
 extern Frame *snapshot_parse(Datum data);
+extern void snapshot_check_stored(const Frame *frame, text *instance_id,
+								 SnapshotStatus status);
 extern void snapshot_check_instance(const Frame *frame, text *instance_id);
 extern Frame *snapshot_read(Datum data, Checkpoint *save);
 

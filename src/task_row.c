@@ -18,6 +18,9 @@
 #include "arg.h"
 #include "task_row.h"
 
+/* As text, each byte takes two, and a row has less than 1 GB */
+#define ROW_MAX_BYTES	(500 * 1024 * 1024)
+
 static PlanStatement find_completed = {
 	.sql =
 	"SELECT t.output IS NOT DISTINCT FROM $3, t.completed_version"
@@ -216,11 +219,12 @@ task_row_output(PlanCall *call, text *instance_id, Datum task_id)
 /*
  * task_row_load_outputs gives the ids and the outputs of the tasks completed by
  * this version, as two arrays that pair up, in SPI's memory.  Returns false when
- * the outputs together pass 256 MB: they have to be loaded one by one then.
+ * the outputs together pass 256 MB, or a row that also has this data would be
+ * too large to be sent as text: they have to be loaded one by one then.
  */
 bool
 task_row_load_outputs(PlanCall *call, text *instance_id, int version,
-					  Datum *task_ids, Datum *outputs)
+					  Datum data, Datum *task_ids, Datum *outputs)
 {
 	NullableDatum args[] = {
 		plan_arg(PointerGetDatum(instance_id)),
@@ -238,7 +242,8 @@ task_row_load_outputs(PlanCall *call, text *instance_id, int version,
 		values[i] = plan_value(call, i, 2).value;
 		total += toast_raw_datum_size(values[i]) - VARHDRSZ;
 	}
-	if (total > DATA_MAX_BYTES)
+	if (total > DATA_MAX_BYTES ||
+		total + toast_raw_datum_size(data) > ROW_MAX_BYTES)
 		return false;
 	*task_ids = PointerGetDatum(construct_array(ids, (int) n, BYTEAOID, -1,
 												false, TYPALIGN_INT));

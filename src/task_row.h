@@ -26,7 +26,7 @@ extern void task_row_activate(PlanCall *call, text *instance_id, Datum task_id,
 							  NullableDatum worker_id);
 extern NullableDatum task_row_output(PlanCall *call, text *instance_id, Datum task_id);
 extern bool task_row_load_outputs(PlanCall *call, text *instance_id, int version,
-								  Datum *task_ids, Datum *outputs);
+								  Datum data, Datum *task_ids, Datum *outputs);
 extern void task_row_close_all(PlanCall *call, text *instance_id, SnapshotStatus ended,
 							   NullableDatum error, int version);
 extern void task_row_delete_all(PlanCall *call, text *instance_id);
