@@ -76,7 +76,7 @@ says([ heard('postgres', "SELECT test.save('e', 'one', expected => 0)") ], { ins
 
 foreach my $silent (
 	[ 'no current task',       "SELECT test.save('w', 'x', cur => NULL)" ],
-	[ 'paused',                "SELECT test.save('w', 'x', status => 'Paused')" ],
+	[ 'paused',                "SELECT test.save('p', 'x', status => 'Paused')" ],
 	[ 'a task result',         "SELECT test.result('w', 't3', 'out')" ],
 	[ 'a task result with data', "SELECT test.result('w', 't4', 'out', data => 'x')" ],
 	[ 'a repeat',              "SELECT test.save('e', 'one', expected => 0)" ],
@@ -97,7 +97,7 @@ foreach my $silent (
 	is(scalar(heard('postgres', $sql)), $before // 0, "$what wakes nobody");
 }
 is($node->safe_psql('postgres', "SELECT history_version, completed_task_count FROM sayiir_load_snapshot('w')"),
-	'8|3', 'what was to be saved silently was saved');
+	'7|3', 'what was to be saved silently was saved');
 
 # --- Transactions -------------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ SKIP:
 }
 
 integrity_ok($node, $_, "$_: the store is sound") for (qw(postgres latin1 win1252 sql_ascii));
-log_has_only($node, 0, [ '00000', 'SY001', '22023', '54000', '57P01' ], 'no other error was met');
+log_has_only($node, 0, [ '00000', 'SY001', '22023', $node->pg_version < 17 ? () : ('54000', '57P01') ], 'no other error was met');
 
 $listener->quit;
 $node->stop;
