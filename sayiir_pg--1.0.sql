@@ -203,6 +203,7 @@ COMMENT ON SEQUENCE sayiir_workflow_events_id_seq IS 'numbers of events';
  */
 CREATE TABLE sayiir_workflow_ready (
 	instance_id text COLLATE "C" NOT NULL,
+	kind bigint NOT NULL,
 	definition_hash bytea NOT NULL,
 	task_tags text[] COLLATE "C" NOT NULL,
 	task_priority smallint NOT NULL,
@@ -214,6 +215,7 @@ WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_
 
 COMMENT ON TABLE sayiir_workflow_ready IS 'what can be claimed, now or from an instant on; follows from the other tables';
 COMMENT ON COLUMN sayiir_workflow_ready.instance_id IS 'name of the workflow instance';
+COMMENT ON COLUMN sayiir_workflow_ready.kind IS 'hash of definition, tags and priority: the kind of work';
 COMMENT ON COLUMN sayiir_workflow_ready.definition_hash IS 'SHA-256 of the workflow definition';
 COMMENT ON COLUMN sayiir_workflow_ready.task_tags IS 'tags a worker must have';
 COMMENT ON COLUMN sayiir_workflow_ready.task_priority IS 'priority, 1 (most urgent) to 5';
@@ -221,9 +223,8 @@ COMMENT ON COLUMN sayiir_workflow_ready.ready_at IS 'since when it waits, or fro
 COMMENT ON CONSTRAINT sayiir_workflow_ready_pkey ON sayiir_workflow_ready IS 'one row per instance';
 COMMENT ON INDEX sayiir_workflow_ready_pkey IS 'the row of an instance';
 
--- The longest waiting of each (definition, tags, priority), one step each
-CREATE INDEX sayiir_workflow_ready_order_idx ON sayiir_workflow_ready
-	(definition_hash, task_tags, task_priority, ready_at, instance_id);
+-- The longest waiting of each kind of work, one step each
+CREATE INDEX sayiir_workflow_ready_order_idx ON sayiir_workflow_ready (kind, ready_at, instance_id);
 COMMENT ON INDEX sayiir_workflow_ready_order_idx IS 'what can be claimed, by kind of work, the longest waiting first';
 
 -- Rows are the user's: pg_dump carries them. One statement a table; two calls

@@ -279,6 +279,20 @@ arg_tags(FunctionCallInfo fcinfo, int argno, const char *name)
 }
 
 /*
+ * arg_check_size raises 54000 for a snapshot or an output of more than 256 MB.
+ */
+void
+arg_check_size(Size size, const char *name)
+{
+	if (size > DATA_MAX_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("%s is %zu bytes long, more than %d",
+						name, size, DATA_MAX_BYTES),
+				 errhint("Keep large results elsewhere and save a reference to them.")));
+}
+
+/*
  * arg_data returns a snapshot or an output, detoasted, or NULL.  More than
  * 256 MB are refused with 54000, before anything is copied.
  */
@@ -286,18 +300,11 @@ NullableDatum
 arg_data(FunctionCallInfo fcinfo, int argno, const char *name)
 {
 	NullableDatum result = fcinfo->args[argno];
-	Size		size;
 
 	if (result.isnull)
 		return result;
 
-	size = toast_raw_datum_size(result.value) - VARHDRSZ;
-	if (size > DATA_MAX_BYTES)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("%s is %zu bytes long, more than %d",
-						name, size, DATA_MAX_BYTES),
-				 errhint("Keep large results elsewhere and save a reference to them.")));
+	arg_check_size(toast_raw_datum_size(result.value) - VARHDRSZ, name);
 	result.value = PointerGetDatum(PG_DETOAST_DATUM_PACKED(result.value));
 	return result;
 }

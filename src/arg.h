@@ -35,6 +35,7 @@ extern NullableDatum arg_count(FunctionCallInfo fcinfo, int argno, const char *n
 extern int	arg_version(FunctionCallInfo fcinfo, int argno, const char *name);
 extern Datum arg_priority(FunctionCallInfo fcinfo, int argno);
 extern ArrayType *arg_tags(FunctionCallInfo fcinfo, int argno, const char *name);
+extern void arg_check_size(Size size, const char *name);
 extern NullableDatum arg_data(FunctionCallInfo fcinfo, int argno, const char *name);
 
 #endif							/* SAYIIR_ARG_H */

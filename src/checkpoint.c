@@ -326,11 +326,9 @@ static void
 save_tasks(PlanCall *call, const Checkpoint *save, int version)
 {
 	bool		just_completed = false;
-	int			i;
 
-	for (i = 0; i < save->noutputs; i++)
-		task_row_complete(call, save->instance_id, save->outputs[i].task_id,
-						  plan_arg(save->outputs[i].output), version);
+	if (save->noutputs > 0)
+		task_row_complete_all(call, save->instance_id, save->outputs, save->noutputs, version);
 
 	if (!save->last_task_id.isnull)
 	{

@@ -18,7 +18,7 @@
 typedef struct TaskOutput
 {
 	Datum		task_id;		/* bytea */
-	Datum		output;			/* bytea */
+	NullableDatum output;		/* bytea; NULL: keep what is stored */
 } TaskOutput;
 
 /* What becomes of the claim when the instance is still in progress */

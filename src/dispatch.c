@@ -82,8 +82,7 @@ enum
 /* One kind of work: equal definition, tags and priority */
 typedef struct Kind
 {
-	Datum		definition_hash;	/* bytea */
-	Datum		task_tags;		/* text[] */
+	Datum		kind;			/* int8, as in the queue */
 	int			task_priority;
 	int			next;			/* candidate to be tried */
 	int			ncandidates;
@@ -107,22 +106,18 @@ typedef struct Request
 /* $1 now, $2 tags of the worker, $3 definitions */
 static PlanStatement find_heads = {
 	.sql =
-	"WITH RECURSIVE head (definition_hash, task_tags, task_priority, ready_at, instance_id) AS ("
-	" (SELECT r.definition_hash, r.task_tags, r.task_priority, r.ready_at, r.instance_id"
+	"WITH RECURSIVE head (kind, ready_at, instance_id, definition_hash, task_tags, task_priority) AS ("
+	" (SELECT r.kind, r.ready_at, r.instance_id, r.definition_hash, r.task_tags, r.task_priority"
 	"  FROM @.sayiir_workflow_ready AS r"
-	"  ORDER BY r.definition_hash, r.task_tags, r.task_priority, r.ready_at, r.instance_id"
-	"  LIMIT 1)"
+	"  ORDER BY r.kind, r.ready_at, r.instance_id LIMIT 1)"
 	" UNION ALL"
-	" SELECT n.definition_hash, n.task_tags, n.task_priority, n.ready_at, n.instance_id"
+	" SELECT n.kind, n.ready_at, n.instance_id, n.definition_hash, n.task_tags, n.task_priority"
 	" FROM head AS h CROSS JOIN LATERAL ("
-	"  SELECT r.definition_hash, r.task_tags, r.task_priority, r.ready_at, r.instance_id"
-	"  FROM @.sayiir_workflow_ready AS r"
-	"  WHERE (r.definition_hash, r.task_tags, r.task_priority)"
-	"   > (h.definition_hash, h.task_tags, h.task_priority)"
-	"  ORDER BY r.definition_hash, r.task_tags, r.task_priority, r.ready_at, r.instance_id"
-	"  LIMIT 1) AS n"
+	"  SELECT r.kind, r.ready_at, r.instance_id, r.definition_hash, r.task_tags, r.task_priority"
+	"  FROM @.sayiir_workflow_ready AS r WHERE r.kind > h.kind"
+	"  ORDER BY r.kind, r.ready_at, r.instance_id LIMIT 1) AS n"
 	")"
-	" SELECT h.definition_hash, h.task_tags, h.task_priority, h.ready_at, h.instance_id::text"
+	" SELECT h.kind, h.task_priority, h.ready_at, h.instance_id::text"
 	" FROM head AS h"
 	" WHERE h.ready_at <= $1"
 	" AND (cardinality($2) = 0 OR h.task_tags <@ $2)"
@@ -136,22 +131,20 @@ static PlanStatement find_next = {
 	.sql =
 	"SELECT r.ready_at, r.instance_id::text"
 	" FROM @.sayiir_workflow_ready AS r"
-	" WHERE r.definition_hash = $1 AND r.task_tags = $2 AND r.task_priority = $3"
-	" AND (r.ready_at, r.instance_id) > ($4, $5) AND r.ready_at <= $6"
-	" ORDER BY r.ready_at, r.instance_id LIMIT $7",
+	" WHERE r.kind = $1 AND (r.ready_at, r.instance_id) > ($2, $3) AND r.ready_at <= $4"
+	" ORDER BY r.ready_at, r.instance_id LIMIT $5",
 	.expected = SPI_OK_SELECT,
-	.nargs = 7,
-	.argtypes = {BYTEAOID, TEXTARRAYOID, INT2OID, TIMESTAMPTZOID, TEXTOID, TIMESTAMPTZOID, INT4OID},
+	.nargs = 5,
+	.argtypes = {INT8OID, TIMESTAMPTZOID, TEXTOID, TIMESTAMPTZOID, INT4OID},
 };
 
 static PlanStatement check_candidate = {
 	.sql =
 	"SELECT true FROM @.sayiir_workflow_ready AS r"
-	" WHERE r.instance_id = $1 AND r.ready_at = $2"
-	" AND r.definition_hash = $3 AND r.task_tags = $4 AND r.task_priority = $5",
+	" WHERE r.instance_id = $1 AND r.ready_at = $2 AND r.kind = $3",
 	.expected = SPI_OK_SELECT,
-	.nargs = 5,
-	.argtypes = {TEXTOID, TIMESTAMPTZOID, BYTEAOID, TEXTARRAYOID, INT2OID},
+	.nargs = 3,
+	.argtypes = {TEXTOID, TIMESTAMPTZOID, INT8OID},
 };
 
 static PlanStatement find_expired = {
@@ -353,11 +346,10 @@ find_kinds(PlanCall *call, const Request *request, Kind **kinds)
 	{
 		Kind	   *kind = &(*kinds)[i];
 
-		kind->definition_hash = plan_value(call, i, 1).value;
-		kind->task_tags = plan_value(call, i, 2).value;
-		kind->task_priority = DatumGetInt16(plan_value(call, i, 3).value);
-		kind->ready_at[0] = DatumGetTimestampTz(plan_value(call, i, 4).value);
-		kind->instance_id[0] = DatumGetTextPP(plan_value(call, i, 5).value);
+		kind->kind = plan_value(call, i, 1).value;
+		kind->task_priority = DatumGetInt16(plan_value(call, i, 2).value);
+		kind->ready_at[0] = DatumGetTimestampTz(plan_value(call, i, 3).value);
+		kind->instance_id[0] = DatumGetTextPP(plan_value(call, i, 4).value);
 		kind->next = 0;
 		kind->ncandidates = 1;
 	}
@@ -372,9 +364,7 @@ kind_refill(PlanCall *call, const Request *request, Kind *kind)
 {
 	int			last = kind->ncandidates - 1;
 	NullableDatum args[] = {
-		plan_arg(kind->definition_hash),
-		plan_arg(kind->task_tags),
-		plan_arg(Int16GetDatum(kind->task_priority)),
+		plan_arg(kind->kind),
 		plan_arg(TimestampTzGetDatum(kind->ready_at[last])),
 		plan_arg(PointerGetDatum(kind->instance_id[last])),
 		plan_arg(TimestampTzGetDatum(request->now)),
@@ -433,9 +423,7 @@ try_candidate(PlanCall *call, const Request *request, const Kind *kind)
 	NullableDatum args[] = {
 		plan_arg(PointerGetDatum(instance_id)),
 		plan_arg(TimestampTzGetDatum(kind->ready_at[kind->next])),
-		plan_arg(kind->definition_hash),
-		plan_arg(kind->task_tags),
-		plan_arg(Int16GetDatum(kind->task_priority)),
+		plan_arg(kind->kind),
 	};
 	Instance	instance;
 	NullableDatum expires_at;

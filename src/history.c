@@ -15,6 +15,7 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
+#include "arg.h"
 #include "compat.h"
 #include "errors.h"
 #include "history.h"
@@ -80,7 +81,8 @@ static PlanStatement delete_versions = {
 
 /*
  * history_append writes a version with these bytes.  A trigger that swallows
- * the row is an error (09000): nobody could load that version.
+ * the row is an error (09000): nobody could load that version.  Raises 54000 for
+ * more than 256 MB.
  */
 void
 history_append(PlanCall *call, text *instance_id,
@@ -95,6 +97,8 @@ history_append(PlanCall *call, text *instance_id,
 		plan_arg(version->data_hash),
 	};
 
+	/* What the server made of a snapshot can have grown beyond what it takes */
+	arg_check_size(VARSIZE_ANY_EXHDR(data), "data");
 	if (plan_run(call, &append_version, args) != 1)
 		error_suppressed(instance_id, "sayiir_workflow_snapshot_history");
 }

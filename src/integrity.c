@@ -14,6 +14,7 @@
 
 #include "arg.h"
 #include "plan.h"
+#include "ready.h"
 
 PG_FUNCTION_INFO_V1(sayiir_check_integrity);
 
@@ -126,12 +127,13 @@ PG_FUNCTION_INFO_V1(sayiir_check_integrity);
 	"   WHERE c.instance_id = s.instance_id)" \
 	"  AND NOT EXISTS (SELECT FROM @.sayiir_workflow_signals AS g" \
 	"   WHERE g.instance_id = s.instance_id)) AS q" \
-	" FULL JOIN (SELECT r.instance_id, r.definition_hash, r.task_tags, r.task_priority, r.ready_at" \
+	" FULL JOIN (SELECT r.instance_id, r.kind, r.definition_hash, r.task_tags, r.task_priority, r.ready_at" \
 	"  FROM @.sayiir_workflow_ready AS r WHERE " ONLY("r") ") AS r" \
 	" ON r.instance_id = q.instance_id" \
 	" WHERE q.instance_id IS NULL OR r.instance_id IS NULL OR q.ready_at <> r.ready_at" \
 	" OR q.task_priority <> r.task_priority OR q.definition_hash <> r.definition_hash" \
-	" OR q.task_tags::text[] <> r.task_tags::text[]"
+	" OR q.task_tags::text[] <> r.task_tags::text[]" \
+	" OR r.kind <> " READY_KIND("q.definition_hash", "q.task_tags", "q.task_priority")
 
 #define EVERY_INSTANCE(x)	"true"
 #define ONE_INSTANCE(x)		x ".instance_id = $1"

@@ -229,6 +229,9 @@ json_object_next(JsonReader *reader, JsonObject *object)
 	if (reader->token != JSON_TOKEN_STRING)
 		json_syntax_error(reader, "expected the name of a member");
 
+	/* What is wrong with a name is not inside the member before it */
+	step->name = NULL;
+	step->name_len = 0;
 	object->name_start = reader->start;
 	object->name_end = reader->stop;
 	object->name = json_read_text(reader, &object->name_len);

@@ -22,12 +22,12 @@ static PlanStatement put_task = {
 	.sql =
 	"WITH ended AS (DELETE FROM @.sayiir_workflow_claims AS c WHERE c.instance_id = $1 AND $6)"
 	" INSERT INTO @.sayiir_workflow_ready AS r"
-	" (instance_id, definition_hash, task_tags, task_priority, ready_at)"
-	" SELECT $1, $2, $3, $4, $5"
+	" (instance_id, kind, definition_hash, task_tags, task_priority, ready_at)"
+	" SELECT $1, " READY_KIND("$2", "$3", "$4") ", $2, $3, $4, $5"
 	" WHERE NOT EXISTS (SELECT FROM @.sayiir_workflow_signals AS g WHERE g.instance_id = $1)"
 	" AND ($6 OR NOT EXISTS (SELECT FROM @.sayiir_workflow_claims AS c WHERE c.instance_id = $1))"
 	" ON CONFLICT (instance_id) DO UPDATE"
-	" SET definition_hash = EXCLUDED.definition_hash, task_tags = EXCLUDED.task_tags,"
+	" SET kind = EXCLUDED.kind, definition_hash = EXCLUDED.definition_hash, task_tags = EXCLUDED.task_tags,"
 	" task_priority = EXCLUDED.task_priority, ready_at = EXCLUDED.ready_at",
 	.expected = SPI_OK_INSERT,
 	.nargs = 6,
@@ -57,11 +57,12 @@ static PlanStatement refresh = {
 	" WHERE r.instance_id = $1 AND NOT EXISTS (SELECT FROM wanted)"
 	")"
 	" INSERT INTO @.sayiir_workflow_ready AS r"
-	" (instance_id, definition_hash, task_tags, task_priority, ready_at)"
-	" SELECT w.instance_id, w.definition_hash, w.task_tags, w.task_priority, w.ready_at"
+	" (instance_id, kind, definition_hash, task_tags, task_priority, ready_at)"
+	" SELECT w.instance_id, " READY_KIND("w.definition_hash", "w.task_tags", "w.task_priority") ","
+	" w.definition_hash, w.task_tags, w.task_priority, w.ready_at"
 	" FROM wanted AS w"
 	" ON CONFLICT (instance_id) DO UPDATE"
-	" SET definition_hash = EXCLUDED.definition_hash, task_tags = EXCLUDED.task_tags,"
+	" SET kind = EXCLUDED.kind, definition_hash = EXCLUDED.definition_hash, task_tags = EXCLUDED.task_tags,"
 	" task_priority = EXCLUDED.task_priority, ready_at = EXCLUDED.ready_at",
 	.expected = SPI_OK_INSERT,
 	.nargs = 1,

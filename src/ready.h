@@ -10,6 +10,14 @@
 
 #include "plan.h"
 
+/*
+ * SQL for the kind of work: equal for equal definition, tags and priority.  One
+ * number keeps the index small and a step through it cheap.
+ */
+#define READY_KIND(definition_hash, task_tags, task_priority) \
+	"hashtextextended(encode(" definition_hash ", 'hex')," \
+	" hash_array_extended(" task_tags " COLLATE \"C\", 0) # " task_priority "::bigint)"
+
 /* An instance in progress at a task, just after its save */
 typedef struct ReadyTask
 {

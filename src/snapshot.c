@@ -151,7 +151,7 @@ snapshot_read(Datum data, Checkpoint *save)
 			else
 			{
 				save->outputs[save->noutputs].task_id = hash_datum(task->id);
-				save->outputs[save->noutputs].output = output;
+				save->outputs[save->noutputs].output = plan_arg(output);
 				save->noutputs++;
 			}
 		}

@@ -214,10 +214,10 @@ result_write_data(PlanCall *call, TaskResult *result, const Instance *instance)
 	int			noutputs = 0;
 	int			i;
 
-	if (!save->last_output.isnull)
+	if (!save->last_task_id.isnull)
 	{
 		outputs[noutputs].task_id = save->last_task_id.value;
-		outputs[noutputs++].output = save->last_output.value;
+		outputs[noutputs++].output = save->last_output;
 	}
 	for (i = 0; i < save->noutputs; i++)
 		outputs[noutputs++] = save->outputs[i];

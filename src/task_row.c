@@ -63,6 +63,29 @@ static PlanStatement complete_other = {
 	.argtypes = {TEXTOID, BYTEAOID, BYTEAOID, INT4OID},
 };
 
+/*
+ * Many at once, as a snapshot can bring them: a client that keeps outputs in
+ * memory sends all of them with every save, so those that are stored already
+ * are sorted out before anything is locked or written.
+ */
+static PlanStatement complete_all = {
+	.sql =
+	"INSERT INTO @.sayiir_workflow_tasks AS t"
+	" (instance_id, task_id, status, completed_at, output, completed_version)"
+	" SELECT $1, o.task_id, 'completed', now(), o.output, $4"
+	" FROM unnest($2, $3) AS o (task_id, output)"
+	" WHERE NOT EXISTS (SELECT FROM @.sayiir_workflow_tasks AS k"
+	"  WHERE k.instance_id = $1 AND k.task_id = o.task_id AND k.status = 'completed'"
+	"  AND (o.output IS NULL OR k.output = o.output))"
+	" ON CONFLICT (instance_id, task_id) DO UPDATE"
+	" SET status = 'completed', completed_at = now(), error = NULL,"
+	" output = COALESCE(EXCLUDED.output, t.output),"
+	" completed_version = EXCLUDED.completed_version",
+	.expected = SPI_OK_INSERT,
+	.nargs = 4,
+	.argtypes = {TEXTOID, BYTEAARRAYOID, BYTEAARRAYOID, INT4OID},
+};
+
 static PlanStatement activate = {
 	.sql =
 	"INSERT INTO @.sayiir_workflow_tasks AS t"
@@ -161,6 +184,36 @@ task_row_complete(PlanCall *call, text *instance_id, Datum task_id,
 	if (plan_run(call, &complete_other, args) > 0)
 		return DatumGetBool(plan_value(call, 0, 1).value);
 	return false;
+}
+
+/*
+ * task_row_complete_all makes tasks completed with their outputs, each task once
+ * in the list, where a NULL keeps the output that is stored.
+ */
+void
+task_row_complete_all(PlanCall *call, text *instance_id, const TaskOutput *outputs,
+					  int noutputs, int version)
+{
+	Datum	   *ids = palloc(sizeof(Datum) * noutputs);
+	Datum	   *values = palloc(sizeof(Datum) * noutputs);
+	bool	   *nulls = palloc(sizeof(bool) * noutputs);
+	int			lower = 1;
+	NullableDatum args[4];
+	int			i;
+
+	for (i = 0; i < noutputs; i++)
+	{
+		ids[i] = outputs[i].task_id;
+		values[i] = outputs[i].output.value;
+		nulls[i] = outputs[i].output.isnull;
+	}
+	args[0] = plan_arg(PointerGetDatum(instance_id));
+	args[1] = plan_arg(PointerGetDatum(construct_array(ids, noutputs, BYTEAOID, -1,
+													   false, TYPALIGN_INT)));
+	args[2] = plan_arg(PointerGetDatum(construct_md_array(values, nulls, 1, &noutputs, &lower,
+														  BYTEAOID, -1, false, TYPALIGN_INT)));
+	args[3] = plan_arg(Int32GetDatum(version));
+	plan_run(call, &complete_all, args);
 }
 
 /*

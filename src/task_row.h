@@ -8,8 +8,7 @@
 #ifndef SAYIIR_TASK_ROW_H
 #define SAYIIR_TASK_ROW_H
 
-#include "plan.h"
-#include "status.h"
+#include "checkpoint.h"
 
 /* What is stored of a completed task, compared with an output */
 typedef struct TaskRow
@@ -22,6 +21,8 @@ extern bool task_row_find_completed(PlanCall *call, text *instance_id, Datum tas
 									Datum output, TaskRow *found);
 extern bool task_row_complete(PlanCall *call, text *instance_id, Datum task_id,
 							  NullableDatum output, int version);
+extern void task_row_complete_all(PlanCall *call, text *instance_id, const TaskOutput *outputs,
+								  int noutputs, int version);
 extern void task_row_activate(PlanCall *call, text *instance_id, Datum task_id,
 							  NullableDatum worker_id);
 extern NullableDatum task_row_output(PlanCall *call, text *instance_id, Datum task_id);
