@@ -93,7 +93,9 @@ BEGIN
 		definition_hash => qa.t('wf'), current_task_id => p_cur, position_kind => p_kind, delay_wake_at => p_wake, awaited_signal => p_awaits,
 		expected_version => p_ev, last_completed_task_id => p_lc, last_completed_output => p_out, next_claim_ttl => p_ttl, error => p_err);
 	RETURN format('%s %s %s', coalesce('v' || r.history_version, 'NULL'), coalesce(r.status, 'NULL'),
-		CASE WHEN r.expires_at IS NULL THEN 'no expiry' ELSE qa.lasts(NULL, r.expires_at) END);
+		CASE WHEN r.expires_at IS DISTINCT FROM (SELECT c.expires_at FROM sayiir_workflow_claims c
+				WHERE c.instance_id = p_id AND c.claim_token = coalesce(p_token, qa.k(p_id))) THEN 'ANOTHER EXPIRY THAN THE CLAIM'
+			WHEN r.expires_at IS NULL THEN 'no expiry' ELSE qa.lasts(NULL, r.expires_at) END);
 END $$;
 -- The same in the short form.
 CREATE FUNCTION qa.jadv(p_data bytea, p_label text, p_ttl interval DEFAULT NULL, p_ev integer DEFAULT NULL, p_trace text DEFAULT NULL)
@@ -103,7 +105,9 @@ DECLARE
 BEGIN
 	SELECT * INTO STRICT r FROM sayiir_advance(p_data, qa.k(p_label), next_claim_ttl => p_ttl, expected_version => p_ev, trace_parent => p_trace);
 	RETURN format('%s %s %s', coalesce('v' || r.history_version, 'NULL'), coalesce(r.status, 'NULL'),
-		CASE WHEN r.expires_at IS NULL THEN 'no expiry' ELSE qa.lasts(NULL, r.expires_at) END);
+		CASE WHEN r.expires_at IS DISTINCT FROM (SELECT c.expires_at FROM sayiir_workflow_claims c WHERE c.claim_token = qa.k(p_label))
+				THEN 'ANOTHER EXPIRY THAN THE CLAIM'
+			WHEN r.expires_at IS NULL THEN 'no expiry' ELSE qa.lasts(NULL, r.expires_at) END);
 END $$;
 
 -- Instants of the tests lie in the past, or years ahead; one that the server made of the present is told as such.
