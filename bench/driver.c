@@ -24,6 +24,7 @@
  *	connections		how many operations are under way at once
  *	rounds			slices of each scenario
  *	seconds			length of a slice
+ *	budget			no more rounds after so many seconds, but three at least
  *	megabytes		a slice ends also when it has saved so much
  *	durable			0: synchronous_commit = off
  *	instances		how many workflow instances there are
@@ -53,6 +54,7 @@
 
 #define MAX_VARIANTS	16
 #define BLOBS			16		/* different snapshots that are saved */
+#define MIN_ROUNDS		3		/* whatever the budget is */
 #define WARM_UP			12		/* operations of a session until its plans are settled */
 
 /* A store that is in use: a database, and the instances in it */
@@ -104,11 +106,12 @@ static struct
 	int			connections;
 	int			rounds;
 	double		seconds;
+	double		budget;
 	double		megabytes;
 	int			durable;
 	int			instances;
 	int			compressible;
-}			options = {"", "", "bench", ".", 1000, 1, 5, 1, 100, 1, 1000, 0};
+}			options = {"", "", "bench", ".", 1000, 1, 5, 1, 1e9, 100, 1, 1000, 0};
 
 static Blob blobs[BLOBS];
 static Place places[MAX_VARIANTS];
@@ -713,6 +716,7 @@ main(int argc, char **argv)
 {
 	uint64_t	chance = 2;
 	int			order[MAX_VARIANTS];
+	double		started;
 	int			round;
 	int			i;
 
@@ -737,6 +741,8 @@ main(int argc, char **argv)
 			options.rounds = atoi(value);
 		else if (strcmp(argv[i], "seconds") == 0)
 			options.seconds = atof(value);
+		else if (strcmp(argv[i], "budget") == 0)
+			options.budget = atof(value);
 		else if (strcmp(argv[i], "megabytes") == 0)
 			options.megabytes = atof(value);
 		else if (strcmp(argv[i], "durable") == 0)
@@ -765,8 +771,11 @@ main(int argc, char **argv)
 
 	for (i = 0; i < nvariants; i++)
 		order[i] = i;
+	started = now();
 	for (round = 0; round < options.rounds; round++)
 	{
+		if (round >= MIN_ROUNDS && now() - started > options.budget)
+			break;
 		for (i = nvariants - 1; i > 0; i--)
 		{
 			int			j = (int) (random_next(&chance) % (uint64_t) (i + 1));
