@@ -59,7 +59,8 @@ static bool save_is_settled(PlanCall *call, const Checkpoint *save, Datum data_h
 							const Instance *instance, CheckpointOutcome *outcome);
 static void save_version(PlanCall *call, const Checkpoint *save, Datum data_hash,
 						 const SnapshotWritten *written);
-static void save_tasks(PlanCall *call, const Checkpoint *save, int version);
+static void save_tasks(PlanCall *call, const Checkpoint *save,
+					   const SnapshotWritten *written);
 static void save_place(PlanCall *call, const Checkpoint *save,
 					   const SnapshotWritten *written);
 
@@ -311,7 +312,7 @@ save_version(PlanCall *call, const Checkpoint *save, Datum data_hash,
 	next.current_task_id = save->current_task_id;
 	next.data_hash = data_hash;
 	history_append(call, save->instance_id, &next, save->data);
-	save_tasks(call, save, written->version);
+	save_tasks(call, save, written);
 	save_place(call, save, written);
 }
 
@@ -323,8 +324,9 @@ save_version(PlanCall *call, const Checkpoint *save, Datum data_hash,
  * statement for it; the count is put right when the task was not a new one.
  */
 static void
-save_tasks(PlanCall *call, const Checkpoint *save, int version)
+save_tasks(PlanCall *call, const Checkpoint *save, const SnapshotWritten *written)
 {
+	int			version = written->version;
 	bool		just_completed = false;
 
 	if (save->noutputs > 0)
@@ -336,6 +338,12 @@ save_tasks(PlanCall *call, const Checkpoint *save, int version)
 
 		newly = task_row_complete(call, save->instance_id, save->last_task_id.value,
 								  save->last_output, version);
+		if (newly && written->count_is_full)
+			ereport(ERROR,
+					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+					 errmsg("completed_task_count of workflow instance \"%s\" is out of range",
+							text_to_cstring(save->instance_id)),
+					 errhint("Give completed_task_count with the save.")));
 		if (!newly && save->completed_task_count.isnull)
 			snapshot_row_uncount(call, save->instance_id);
 		just_completed = digest_equal_or_null(save->last_task_id, save->current_task_id);

@@ -212,24 +212,6 @@ claim_row_extend(PlanCall *call, text *instance_id, Datum token, Datum ttl)
 }
 
 /*
- * claim_row_end_expired ends the claim of an instance if it has expired, and
- * tells whether it did so; one that somebody else is at is left alone.
- */
-bool
-claim_row_end_expired(PlanCall *call, text *instance_id)
-{
-	NullableDatum args[] = {
-		plan_arg(PointerGetDatum(instance_id)),
-		plan_arg(TimestampTzGetDatum(GetCurrentTimestamp())),
-	};
-
-	if (plan_run(call, &lock_expired_claim, args) == 0)
-		return false;
-	claim_row_delete(call, instance_id);
-	return true;
-}
-
-/*
  * claim_row_delete ends the claim of an instance, if it has one.
  */
 void

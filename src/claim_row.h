@@ -30,7 +30,6 @@ extern bool claim_row_take(PlanCall *call, text *instance_id, NullableDatum task
 extern void claim_row_move(PlanCall *call, text *instance_id, Datum task_id,
 						   NullableDatum expires_at);
 extern NullableDatum claim_row_extend(PlanCall *call, text *instance_id, Datum token, Datum ttl);
-extern bool claim_row_end_expired(PlanCall *call, text *instance_id);
 extern void claim_row_delete(PlanCall *call, text *instance_id);
 extern NullableDatum claim_expiry(TimestampTz from, NullableDatum ttl);
 

@@ -70,8 +70,11 @@ enum
 #define DEFAULT_TTL_USECS	(30 * USECS_PER_SEC)
 #define DEFAULT_AGING_USECS	USECS_PER_MINUTE
 
-/* Expired claims that one call gives back: the price of workers that died */
-#define EXPIRED_PER_CALL	20
+/*
+ * Expired claims that one call gives back at most, when many workers died at
+ * once: a bound for that call, and more than are there as a rule.
+ */
+#define EXPIRED_PER_CALL	1000
 
 /* Candidates of one kind that are read at a time */
 #define KIND_BATCH			16
@@ -147,10 +150,14 @@ static PlanStatement check_candidate = {
 	.argtypes = {TEXTOID, TIMESTAMPTZOID, INT8OID},
 };
 
-static PlanStatement find_expired = {
+/* Whoever else is at a claim or its instance is not waited for */
+static PlanStatement lock_expired = {
 	.sql =
-	"SELECT c.instance_id::text FROM @.sayiir_workflow_claims AS c"
-	" WHERE c.expires_at <= $1 ORDER BY c.expires_at LIMIT $2",
+	"SELECT c.instance_id::text"
+	" FROM @.sayiir_workflow_claims AS c"
+	" JOIN @.sayiir_workflow_snapshots AS s ON s.instance_id = c.instance_id"
+	" WHERE c.expires_at <= $1 ORDER BY c.expires_at LIMIT $2"
+	" FOR NO KEY UPDATE OF s SKIP LOCKED FOR UPDATE OF c SKIP LOCKED",
 	.expected = SPI_OK_SELECT,
 	.nargs = 2,
 	.argtypes = {TIMESTAMPTZOID, INT4OID},
@@ -286,24 +293,23 @@ apply_signals(PlanCall *call, const Request *request)
 }
 
 /*
- * give_back_expired ends some of the claims that have expired, the oldest first,
- * so that their instances are in the queue again, waiting as long as before.
+ * give_back_expired ends claims that have expired, the oldest first, so that
+ * their instances are in the queue again, waiting as long as before.
  */
 static void
 give_back_expired(PlanCall *call, const Request *request)
 {
 	text	  **ids;
-	int			n = collect_ids(call, &find_expired, request->now, EXPIRED_PER_CALL, &ids);
+	int			n = collect_ids(call, &lock_expired, request->now, EXPIRED_PER_CALL, &ids);
+	Datum	   *elements = palloc(sizeof(Datum) * (n + 1));
 	int			i;
 
+	if (n == 0)
+		return;
 	for (i = 0; i < n; i++)
-	{
-		Instance	instance;
-
-		if (snapshot_row_try_lock(call, ids[i], &instance) &&
-			claim_row_end_expired(call, ids[i]))
-			(void) ready_refresh(call, ids[i]);
-	}
+		elements[i] = PointerGetDatum(ids[i]);
+	ready_give_back(call, PointerGetDatum(construct_array(elements, n, TEXTOID, -1, false,
+														  TYPALIGN_INT)));
 }
 
 /*

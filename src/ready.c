@@ -34,39 +34,61 @@ static PlanStatement put_task = {
 	.argtypes = {TEXTOID, BYTEAOID, TEXTARRAYOID, INT2OID, TIMESTAMPTZOID, BOOLOID},
 };
 
-/* The whole rule, out of the tables */
+/*
+ * The whole rule, out of the tables: the part of a statement that gives what
+ * "wanted" holds, for instances by this condition, apart from their claims.
+ */
+#define READY_WANTED(condition) \
+	"place AS (" \
+	"SELECT s.instance_id, s.definition_hash, s.task_tags, s.task_priority," \
+	" s.waiting_since, s.delay_wake_at," \
+	" s.current_task_id IS NULL AND EXISTS (SELECT FROM @.sayiir_workflow_events AS e" \
+	"  WHERE e.instance_id = s.instance_id AND e.signal_name = s.awaited_signal) AS has_event," \
+	" s.current_task_id IS NOT NULL OR s.delay_wake_at IS NOT NULL AS ends_by_itself" \
+	" FROM @.sayiir_workflow_snapshots AS s" \
+	" WHERE " condition " AND s.status = 'InProgress'" \
+	" AND NOT EXISTS (SELECT FROM @.sayiir_workflow_signals AS g" \
+	"  WHERE g.instance_id = s.instance_id)" \
+	"), wanted AS (" \
+	"SELECT p.instance_id, p.definition_hash, p.task_tags, p.task_priority," \
+	" CASE WHEN p.has_event THEN p.waiting_since" \
+	" ELSE GREATEST(p.waiting_since, p.delay_wake_at) END AS ready_at" \
+	" FROM place AS p WHERE p.has_event OR p.ends_by_itself" \
+	")"
+
+#define READY_PUT_WANTED \
+	" INSERT INTO @.sayiir_workflow_ready AS r" \
+	" (instance_id, kind, definition_hash, task_tags, task_priority, ready_at)" \
+	" SELECT w.instance_id, " READY_KIND("w.definition_hash", "w.task_tags", "w.task_priority") "," \
+	" w.definition_hash, w.task_tags, w.task_priority, w.ready_at" \
+	" FROM wanted AS w" \
+	" ON CONFLICT (instance_id) DO UPDATE" \
+	" SET kind = EXCLUDED.kind, definition_hash = EXCLUDED.definition_hash, task_tags = EXCLUDED.task_tags," \
+	" task_priority = EXCLUDED.task_priority, ready_at = EXCLUDED.ready_at"
+
 static PlanStatement refresh = {
 	.sql =
-	"WITH place AS ("
-	"SELECT s.instance_id, s.definition_hash, s.task_tags, s.task_priority,"
-	" s.waiting_since, s.delay_wake_at,"
-	" s.current_task_id IS NULL AND EXISTS (SELECT FROM @.sayiir_workflow_events AS e"
-	"  WHERE e.instance_id = s.instance_id AND e.signal_name = s.awaited_signal) AS has_event,"
-	" s.current_task_id IS NOT NULL OR s.delay_wake_at IS NOT NULL AS ends_by_itself"
-	" FROM @.sayiir_workflow_snapshots AS s"
-	" WHERE s.instance_id = $1 AND s.status = 'InProgress'"
-	" AND NOT EXISTS (SELECT FROM @.sayiir_workflow_claims AS c WHERE c.instance_id = $1)"
-	" AND NOT EXISTS (SELECT FROM @.sayiir_workflow_signals AS g WHERE g.instance_id = $1)"
-	"), wanted AS ("
-	"SELECT p.instance_id, p.definition_hash, p.task_tags, p.task_priority,"
-	" CASE WHEN p.has_event THEN p.waiting_since"
-	" ELSE GREATEST(p.waiting_since, p.delay_wake_at) END AS ready_at"
-	" FROM place AS p WHERE p.has_event OR p.ends_by_itself"
-	"), gone AS ("
+	"WITH "
+	READY_WANTED("s.instance_id = $1 AND NOT EXISTS (SELECT FROM @.sayiir_workflow_claims AS c"
+				 " WHERE c.instance_id = $1)")
+	", gone AS ("
 	"DELETE FROM @.sayiir_workflow_ready AS r"
 	" WHERE r.instance_id = $1 AND NOT EXISTS (SELECT FROM wanted)"
-	")"
-	" INSERT INTO @.sayiir_workflow_ready AS r"
-	" (instance_id, kind, definition_hash, task_tags, task_priority, ready_at)"
-	" SELECT w.instance_id, " READY_KIND("w.definition_hash", "w.task_tags", "w.task_priority") ","
-	" w.definition_hash, w.task_tags, w.task_priority, w.ready_at"
-	" FROM wanted AS w"
-	" ON CONFLICT (instance_id) DO UPDATE"
-	" SET kind = EXCLUDED.kind, definition_hash = EXCLUDED.definition_hash, task_tags = EXCLUDED.task_tags,"
-	" task_priority = EXCLUDED.task_priority, ready_at = EXCLUDED.ready_at",
+	")" READY_PUT_WANTED,
 	.expected = SPI_OK_INSERT,
 	.nargs = 1,
 	.argtypes = {TEXTOID},
+};
+
+static PlanStatement give_back = {
+	.sql =
+	"WITH " READY_WANTED("s.instance_id = ANY ($1)")
+	", ended AS ("
+	"DELETE FROM @.sayiir_workflow_claims AS c WHERE c.instance_id = ANY ($1)"
+	")" READY_PUT_WANTED,
+	.expected = SPI_OK_INSERT,
+	.nargs = 1,
+	.argtypes = {TEXTARRAYOID},
 };
 
 static PlanStatement end_claim = {
@@ -117,6 +139,18 @@ ready_refresh(PlanCall *call, text *instance_id)
 	NullableDatum args[] = {plan_arg(PointerGetDatum(instance_id))};
 
 	return plan_run(call, &refresh, args) > 0;
+}
+
+/*
+ * ready_give_back ends the claims of instances, whose snapshot and claim rows
+ * the caller has locked, and puts what can be claimed back into the queue.
+ */
+void
+ready_give_back(PlanCall *call, Datum instance_ids)
+{
+	NullableDatum args[] = {plan_arg(instance_ids)};
+
+	plan_run(call, &give_back, args);
 }
 
 /*

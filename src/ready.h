@@ -30,6 +30,7 @@ typedef struct ReadyTask
 
 extern bool ready_put_task(PlanCall *call, const ReadyTask *task, bool end_claim);
 extern bool ready_refresh(PlanCall *call, text *instance_id);
+extern void ready_give_back(PlanCall *call, Datum instance_ids);
 extern void ready_end_claim(PlanCall *call, text *instance_id);
 extern void ready_forget(PlanCall *call, text *instance_id);
 

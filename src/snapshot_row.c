@@ -22,7 +22,8 @@ static bool instance_read(PlanCall *call, text *instance_id, Instance *instance)
 
 /*
  * A save moves the instance when its place changes.  $17 is the clock of this
- * call: a row that comes back with it has been moved by it.
+ * call: a row that comes back with it has been moved by it.  A count that is at
+ * its end becomes -1 until the save knows whether there is a task to be counted.
  */
 #define SAVE_NARGS	18
 #define SAVE_ARGTYPES \
@@ -33,7 +34,9 @@ static PlanStatement update_snapshot = {
 	.sql =
 	"UPDATE @.sayiir_workflow_snapshots AS s"
 	" SET status = $2, definition_hash = $3, current_task_id = $4,"
-	" completed_task_count = COALESCE($5, s.completed_task_count + $6),"
+	" completed_task_count = COALESCE($5, CASE"
+	"  WHEN $6 = 1 AND s.completed_task_count = 2147483647 THEN -1"
+	"  ELSE s.completed_task_count + $6 END),"
 	" error = $7, position_kind = $8, delay_wake_at = $9, trace_parent = $10,"
 	" task_priority = $11, task_tags = $12, data_hash = $13,"
 	" history_version = s.history_version + 1,"
@@ -47,7 +50,7 @@ static PlanStatement update_snapshot = {
 	" AND (s.status = 'InProgress' OR s.status = 'Paused' AND $2 <> 'InProgress')"
 	" AND ($18 IS NULL OR s.history_version = $18)"
 	" RETURNING s.history_version, s.waiting_since = $17, s.waiting_since,"
-	" s.started_at = now()",
+	" s.started_at = now(), s.completed_task_count < 0",
 	.expected = SPI_OK_UPDATE_RETURNING,
 	.nargs = SAVE_NARGS,
 	.argtypes = {SAVE_ARGTYPES, INT4OID},
@@ -73,7 +76,7 @@ static PlanStatement insert_snapshot = {
 	" VALUES ($1, $2, $3, $4, COALESCE($5, $6), $7, $8, $9, $10, $11, $12, $13, 1,"
 	" now(), $14, now(), $15, $16, $17)"
 	" ON CONFLICT (instance_id) DO NOTHING"
-	" RETURNING s.history_version, true, s.waiting_since, true",
+	" RETURNING s.history_version, true, s.waiting_since, true, false",
 	.expected = SPI_OK_INSERT_RETURNING,
 	.nargs = SAVE_NARGS - 1,
 	.argtypes = {SAVE_ARGTYPES},
@@ -83,7 +86,8 @@ static PlanStatement insert_snapshot = {
 static PlanStatement uncount_task = {
 	.sql =
 	"UPDATE @.sayiir_workflow_snapshots AS s"
-	" SET completed_task_count = s.completed_task_count - 1"
+	" SET completed_task_count = CASE WHEN s.completed_task_count < 0 THEN 2147483647"
+	"  ELSE s.completed_task_count - 1 END"
 	" WHERE s.instance_id = $1",
 	.expected = SPI_OK_UPDATE,
 	.nargs = 1,
@@ -342,6 +346,7 @@ save_written(PlanCall *call, SnapshotWritten *written)
 	written->moved = DatumGetBool(plan_value(call, 0, 2).value);
 	written->waiting_since = plan_value(call, 0, 3).value;
 	written->inserted_here = DatumGetBool(plan_value(call, 0, 4).value);
+	written->count_is_full = DatumGetBool(plan_value(call, 0, 5).value);
 }
 
 /*

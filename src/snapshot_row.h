@@ -17,6 +17,7 @@ typedef struct SnapshotWritten
 	bool		moved;			/* to another place than before */
 	Datum		waiting_since;	/* timestamptz: of the place */
 	bool		inserted_here;	/* the row was made by this transaction */
+	bool		count_is_full;	/* no other task can be counted */
 } SnapshotWritten;
 
 extern bool snapshot_row_update(PlanCall *call, const Checkpoint *save, Datum data_hash,

@@ -185,7 +185,7 @@ result_is_repeat(PlanCall *call, const TaskResult *result, const Instance *insta
 	Datum		data_hash;
 
 	*completed_before = task_row_find_completed(call, result->instance_id,
-												result->task_id, result->output, &task);
+												result->task_id, plan_arg(result->output), &task);
 	if (!*completed_before || !task.same_output)
 		return false;
 

@@ -16,6 +16,7 @@
 #include "utils/builtins.h"
 
 #include "arg.h"
+#include "errors.h"
 #include "task_row.h"
 
 /* As text, each byte takes two, and a row has less than 1 GB */
@@ -43,11 +44,7 @@ static PlanStatement complete_known = {
 	.argtypes = {TEXTOID, BYTEAOID, BYTEAOID, INT4OID},
 };
 
-/*
- * The others: a task that never was current, such as a branch of a fork, or
- * one that is completed already, whose output changes if there is a new one.
- * A row that was inserted, and so is newly completed, has no xmax.
- */
+/* A task that never was current, or one that is completed with another output */
 static PlanStatement complete_other = {
 	.sql =
 	"INSERT INTO @.sayiir_workflow_tasks AS t"
@@ -55,10 +52,8 @@ static PlanStatement complete_other = {
 	" VALUES ($1, $2, 'completed', now(), $3, $4)"
 	" ON CONFLICT (instance_id, task_id) DO UPDATE"
 	" SET completed_at = now(), output = EXCLUDED.output,"
-	" completed_version = EXCLUDED.completed_version"
-	" WHERE EXCLUDED.output IS NOT NULL AND t.output IS DISTINCT FROM EXCLUDED.output"
-	" RETURNING t.xmax = 0",
-	.expected = SPI_OK_INSERT_RETURNING,
+	" completed_version = EXCLUDED.completed_version",
+	.expected = SPI_OK_INSERT,
 	.nargs = 4,
 	.argtypes = {TEXTOID, BYTEAOID, BYTEAOID, INT4OID},
 };
@@ -147,12 +142,12 @@ static PlanStatement delete_all = {
  */
 bool
 task_row_find_completed(PlanCall *call, text *instance_id, Datum task_id,
-						Datum output, TaskRow *found)
+						NullableDatum output, TaskRow *found)
 {
 	NullableDatum args[] = {
 		plan_arg(PointerGetDatum(instance_id)),
 		plan_arg(task_id),
-		plan_arg(output),
+		output,
 	};
 	NullableDatum version;
 
@@ -166,7 +161,8 @@ task_row_find_completed(PlanCall *call, text *instance_id, Datum task_id,
 
 /*
  * task_row_complete makes the task completed with this output, NULL for the
- * output that is stored.  Returns whether it was not completed before.
+ * output that is stored.  Returns whether it was not completed before.  A
+ * trigger that swallows the row is an error (09000): the output would be lost.
  */
 bool
 task_row_complete(PlanCall *call, text *instance_id, Datum task_id,
@@ -178,12 +174,18 @@ task_row_complete(PlanCall *call, text *instance_id, Datum task_id,
 		output,
 		plan_arg(Int32GetDatum(version)),
 	};
+	TaskRow		task;
+	bool		completed;
 
 	if (plan_run(call, &complete_known, args) > 0)
 		return true;
-	if (plan_run(call, &complete_other, args) > 0)
-		return DatumGetBool(plan_value(call, 0, 1).value);
-	return false;
+
+	completed = task_row_find_completed(call, instance_id, task_id, output, &task);
+	if (completed && (output.isnull || task.same_output))
+		return false;
+	if (plan_run(call, &complete_other, args) != 1)
+		error_suppressed(instance_id, "sayiir_workflow_tasks");
+	return !completed;
 }
 
 /*

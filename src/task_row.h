@@ -18,7 +18,7 @@ typedef struct TaskRow
 } TaskRow;
 
 extern bool task_row_find_completed(PlanCall *call, text *instance_id, Datum task_id,
-									Datum output, TaskRow *found);
+									NullableDatum output, TaskRow *found);
 extern bool task_row_complete(PlanCall *call, text *instance_id, Datum task_id,
 							  NullableDatum output, int version);
 extern void task_row_complete_all(PlanCall *call, text *instance_id, const TaskOutput *outputs,
