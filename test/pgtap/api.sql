@@ -157,7 +157,8 @@ SELECT is_empty($$SELECT e.extname FROM pg_extension e WHERE e.extname = 'sayiir
 	'the extension has a comment');
 SELECT ok((SELECT extrelocatable FROM pg_extension WHERE extname = 'sayiir_pg'), 'it can be moved to another schema');
 SELECT is((SELECT string_agg(DISTINCT d.classid::regclass::text, ' ' ORDER BY d.classid::regclass::text) FROM pg_depend d JOIN pg_extension e
-	ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND e.extname = 'sayiir_pg' AND d.deptype = 'e'),
+	ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND e.extname = 'sayiir_pg' AND d.deptype = 'e'
+	LEFT JOIN pg_type t ON d.classid = 'pg_type'::regclass AND t.oid = d.objid WHERE t.typrelid = 0 AND t.typelem = 0 OR t.oid IS NULL),
 	'pg_class pg_proc', 'its members are relations and functions, nothing else');
 
 -- Bare literals resolve, in the shortest calls and by name.

@@ -62,6 +62,7 @@ SELECT qa.smoke('public');
 SELECT pg_describe_object(o.classid, o.objid, o.objsubid) AS uncommented
 FROM (
 	WITH member AS (SELECT classid, objid FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+		AND classid <> 'pg_type'::regclass -- row types of the tables, members from PostgreSQL 17 on
 		AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'sayiir_pg'))
 	SELECT classid, objid, 0 AS objsubid FROM member
 	UNION ALL SELECT 'pg_class'::regclass, attrelid, attnum FROM pg_attribute JOIN member ON attrelid = objid
