@@ -49,14 +49,14 @@ CALL qa.plant('expired claim for another task', $$SELECT qa.ws(%L)$$, $$SELECT q
 CALL qa.plant('signal alone', $$INSERT INTO sayiir_workflow_signals VALUES (%L, 'Cancel')$$);
 CALL qa.plant('signal on ended', $$SELECT qa.ws(%L, 'Cancelled', p_cur => NULL)$$, $$INSERT INTO sayiir_workflow_signals VALUES (%1$L, 'Cancel'), (%1$L, 'Pause')$$);
 CALL qa.plant('signal on completed', $$SELECT qa.ws(%L, 'Completed', p_cur => NULL)$$, $$INSERT INTO sayiir_workflow_signals VALUES (%1$L, 'Pause')$$);
--- I6: the queue is what follows from the other tables
+-- I6: the queue is what follows from the other tables (rows in it are made like that of an instance that is there)
 CALL qa.plant('not queued', $$SELECT qa.ws(%L)$$, $$DELETE FROM sayiir_workflow_ready WHERE instance_id = %L$$);
-CALL qa.plant('queued alone', $$INSERT INTO sayiir_workflow_ready VALUES (%L, qa.t('wf'), '{}', 3, now())$$);
+CALL qa.plant('queued alone', $$INSERT INTO sayiir_workflow_ready SELECT (jsonb_populate_record(r, jsonb_build_object('instance_id', %L))).* FROM sayiir_workflow_ready r WHERE instance_id = 's retry'$$);
 CALL qa.plant('queued and held', $$SELECT qa.ws(%L)$$, $$INSERT INTO sayiir_workflow_claims VALUES (%L, qa.t('a'), 'w', gen_random_uuid(), now(), NULL)$$);
 CALL qa.plant('queued and pending', $$SELECT qa.ws(%L)$$, $$INSERT INTO sayiir_workflow_signals VALUES (%L, 'Cancel')$$);
-CALL qa.plant('queued and ended', $$SELECT qa.ws(%L, 'Failed', p_cur => NULL)$$, $$INSERT INTO sayiir_workflow_ready VALUES (%L, qa.t('wf'), '{}', 3, now())$$);
-CALL qa.plant('queued and paused', $$SELECT qa.ws(%L, 'Paused')$$, $$INSERT INTO sayiir_workflow_ready VALUES (%L, qa.t('wf'), '{}', 3, now())$$);
-CALL qa.plant('queued and parked', $$SELECT qa.ws(%L, p_cur => NULL, p_kind => 'AtSignal', p_awaits => 'go')$$, $$INSERT INTO sayiir_workflow_ready VALUES (%L, qa.t('wf'), '{}', 3, now())$$);
+CALL qa.plant('queued and ended', $$SELECT qa.ws(%L, 'Failed', p_cur => NULL)$$, $$INSERT INTO sayiir_workflow_ready SELECT (jsonb_populate_record(r, jsonb_build_object('instance_id', %L))).* FROM sayiir_workflow_ready r WHERE instance_id = 's retry'$$);
+CALL qa.plant('queued and paused', $$SELECT qa.ws(%L, 'Paused')$$, $$INSERT INTO sayiir_workflow_ready SELECT (jsonb_populate_record(r, jsonb_build_object('instance_id', %L))).* FROM sayiir_workflow_ready r WHERE instance_id = 's retry'$$);
+CALL qa.plant('queued and parked', $$SELECT qa.ws(%L, p_cur => NULL, p_kind => 'AtSignal', p_awaits => 'go')$$, $$INSERT INTO sayiir_workflow_ready SELECT (jsonb_populate_record(r, jsonb_build_object('instance_id', %L))).* FROM sayiir_workflow_ready r WHERE instance_id = 's retry'$$);
 CALL qa.plant('event unnoticed', $$SELECT qa.ws(%L, p_cur => NULL, p_kind => 'AtSignal', p_awaits => 'go')$$, $$INSERT INTO sayiir_workflow_events (instance_id, signal_name, payload) VALUES (%L, 'go', '')$$);
 CALL qa.plant('event unnoticed before its time', $$SELECT qa.ws(%L, p_cur => NULL, p_kind => 'AtSignal', p_awaits => 'go', p_wake => '2099-01-01Z')$$, $$INSERT INTO sayiir_workflow_events (instance_id, signal_name, payload) VALUES (%L, 'go', '')$$);
 CALL qa.plant('event gone', $$SELECT qa.ws(%L, p_cur => NULL, p_kind => 'AtSignal', p_awaits => 'go')$$, $$SELECT sayiir_send_event(%L, 'go', '\x01')$$, $$DELETE FROM sayiir_workflow_events WHERE instance_id = %L$$);
@@ -65,8 +65,9 @@ CALL qa.plant('other instant', $$SELECT qa.ws(%L)$$, $$UPDATE sayiir_workflow_re
 CALL qa.plant('other priority', $$SELECT qa.ws(%L)$$, $$UPDATE sayiir_workflow_ready SET task_priority = 1 WHERE instance_id = %L$$);
 CALL qa.plant('other tags', $$SELECT qa.ws(%L, p_tags => '{a}')$$, $$UPDATE sayiir_workflow_ready SET task_tags = '{b}' WHERE instance_id = %L$$);
 CALL qa.plant('other definition', $$SELECT qa.ws(%L)$$, $$UPDATE sayiir_workflow_ready SET definition_hash = qa.t('wf2') WHERE instance_id = %L$$);
+CALL qa.plant('other kind of work', $$SELECT qa.ws(%L)$$, $$UPDATE sayiir_workflow_ready SET kind = kind + 1 WHERE instance_id = %L$$);
 -- several of one
-CALL qa.plant('all of it', $$INSERT INTO sayiir_workflow_claims VALUES (%L, NULL, 'w', gen_random_uuid(), now(), NULL)$$, $$INSERT INTO sayiir_workflow_signals VALUES (%1$L, 'Cancel'), (%1$L, 'Pause')$$, $$INSERT INTO sayiir_workflow_ready VALUES (%L, qa.t('wf'), '{}', 3, now())$$);
+CALL qa.plant('all of it', $$INSERT INTO sayiir_workflow_claims VALUES (%L, NULL, 'w', gen_random_uuid(), now(), NULL)$$, $$INSERT INTO sayiir_workflow_signals VALUES (%1$L, 'Cancel'), (%1$L, 'Pause')$$, $$INSERT INTO sayiir_workflow_ready SELECT (jsonb_populate_record(r, jsonb_build_object('instance_id', %L))).* FROM sayiir_workflow_ready r WHERE instance_id = 's retry'$$);
 -- events of nobody are none: they may come first
 CALL qa.plant('event alone', $$INSERT INTO sayiir_workflow_events (instance_id, signal_name, payload) VALUES (%L, 'go', '')$$);
 SELECT count(*) FROM sayiir_check_integrity();
