@@ -127,6 +127,12 @@ SELECT qa.ws('rc'), qa.claim('rc'), sayiir_cancel('rc', 'why', 'me'), sayiir_rel
 SELECT qa.ws('rp'), qa.claim('rp'), sayiir_pause('rp'), sayiir_release_claim('rp', qa.k('rp'), '1 hour'), qa.place('rp');
 SELECT qa.ws('rcp'), qa.claim('rcp'), sayiir_pause('rcp'), sayiir_cancel('rcp'), sayiir_release_claim('rcp', qa.k('rcp')), qa.place('rcp');
 
+-- retry_after at another place than a task; an event that is there is not put off by it
+SELECT qa.ws('rf', p_cur => NULL, p_kind => 'AtFork', p_wake => '2020-01-01Z', p_def => qa.t('wf2')), qa.ws('rs', p_cur => NULL, p_kind => 'AtSignal', p_awaits => 'go', p_def => qa.t('wf2')), sayiir_send_event('rs', 'go', '\x01');
+SELECT qa.claims(p_max => 10, p_defs => ARRAY[qa.t('wf2')]);
+SELECT sayiir_release_claim('rf', qa.k('rf'), '2 hours'), sayiir_release_claim('rs', qa.k('rs'), '2 hours'), qa.place('rf'), qa.place('rs');
+SELECT qa.claims(p_max => 10, p_defs => ARRAY[qa.t('wf2')]);
+
 -- A claim that is rolled back was none.
 BEGIN;
 SELECT qa.claim('stored');

@@ -38,6 +38,12 @@ SELECT answer LIKE '%"broken"%' AND answer LIKE '%hint: %' FROM qa.try($$SELECT 
 -- a save of the right bytes puts it right, and so do the bytes that the call brings
 SELECT sayiir_store_signal('other', 'Cancel'), sayiir_check_signals('other', data => qa.jp('other', '{"AtTask":{"task_id":"@a"}}')), qa.place('other');
 SELECT sayiir_save_snapshot(qa.jp('broken', '{"AtTask":{"task_id":"@a"}}')), sayiir_cancel('broken');
+-- broken ones that are due do not keep the others from being given out
+SELECT qa.wipe() > 0;
+SELECT qa.ws('broken delay', p_data => '\x535952530101'::bytea || '{', p_cur => NULL, p_kind => 'AtDelay', p_wake => '2020-01-01Z', p_prio => 1),
+	sayiir_send_event('broken signal', 'go', '\x01'), qa.ws('broken signal', p_data => '\x535952530101'::bytea || '{', p_cur => NULL, p_kind => 'AtSignal', p_awaits => 'go', p_prio => 1), qa.ws('fine');
+CREATE TABLE qa.got AS SELECT instance_id FROM sayiir_claim_tasks('w', 10);
+SELECT * FROM qa.got WHERE instance_id = 'fine';
 -- codec 2 and anything else is opaque
 SELECT qa.ws('rkyv', p_data => '\x53595253010201'), sayiir_pause('rkyv'), sayiir_unpause('rkyv'), sayiir_cancel('rkyv'), qa.payload('rkyv');
 

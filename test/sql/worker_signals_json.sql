@@ -79,6 +79,10 @@ SELECT qa.payload('own');
 -- The retry's instant of a task comes back with it.
 SELECT sayiir_save_snapshot(qa.jp('retry', '{"AtTask":{"task_id":"@a"}}', more => ',"task_retries":{"@a":{"attempts":1,"policy":{},"last_error":"e","next_retry_at":"2099-01-01T00:00:00Z"}}')), sayiir_pause('retry'), qa.place('retry'), sayiir_unpause('retry'), qa.place('retry');
 
+-- and so does the instant of a release with retry_after: it goes on where it was
+SELECT sayiir_save_snapshot(qa.jp('released', '{"AtTask":{"task_id":"@a"}}')), qa.claim('released'), sayiir_release_claim('released', qa.k('released'), '2 hours'), qa.place('released');
+SELECT sayiir_pause('released'), sayiir_unpause('released'), qa.place('released');
+
 -- Results while it is paused are in the state when it goes on.
 SELECT sayiir_save_snapshot(qa.jp('res', '{"AtFork":{"fork_id":"@f","completed_branches":{}}}')), sayiir_pause('res'), sayiir_save_task_result('res', qa.t('x'), '\x01'), sayiir_unpause('res'), qa.place('res');
 SELECT qa.members('res', 4);
