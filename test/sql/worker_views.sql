@@ -47,8 +47,10 @@ SELECT instance_id, waiting_for, held_by FROM sayiir_workflows;
 SELECT claimed FROM sayiir_queue;
 SELECT count(*) FROM sayiir_workflow_snapshots;
 SELECT claim_token FROM sayiir_workflow_claims;
+\set VERBOSITY sqlstate
 UPDATE sayiir_workflows SET error = 'x';
 DELETE FROM sayiir_queue;
+\set VERBOSITY default
 RESET ROLE;
 DROP OWNED BY regress_sayiir_watcher;
 DROP ROLE regress_sayiir_watcher;
