@@ -174,6 +174,9 @@ is($node->safe_psql('sql_ascii', "SELECT count(*), bool_and(history_version = 1)
 is($node->safe_psql('sql_ascii', "BEGIN; SELECT test.save(E'\\xff', 'two'); SELECT test.save(E'\\xff', 'three'); COMMIT"), "2\n3",
 	'SQL_ASCII: the transaction goes on');
 
+integrity_ok($node, $_, "$_: the store is sound") for (qw(postgres latin1 win1252 sql_ascii));
+log_has_only($node, 0, [ '00000', 'SY001', '22023' ], 'no other error was met');
+
 # --- A full queue (CASES B41) -------------------------------------------------------------------
 
 SKIP:
@@ -197,9 +200,6 @@ SKIP:
 	integrity_ok($node, 'postgres', 'nothing half-saved');
 	$listener->query_safe('COMMIT');
 }
-
-integrity_ok($node, $_, "$_: the store is sound") for (qw(postgres latin1 win1252 sql_ascii));
-log_has_only($node, 0, [ '00000', 'SY001', '22023', $node->pg_version < 17 ? () : ('54000', '57P01') ], 'no other error was met');
 
 $listener->quit;
 $node->stop;

@@ -3,6 +3,7 @@
 # Only refusals that the contract names may occur; a statement that fails with anything else ends
 # its pgbench client and with it the test. What is stored afterwards is sound, and where the number
 # of successful calls is known, exactly that many versions are there.
+# SAYIIR_RACE_TRANSACTIONS sets how many each session of the mixed race makes (default 400).
 
 use strict;
 use warnings;
@@ -14,6 +15,8 @@ use PostgreSQL::Test::Utils;
 use SayiirTest;
 use Test::More;
 
+my $transactions = $ENV{SAYIIR_RACE_TRANSACTIONS} // 400;
+my $all = 8 * $transactions;
 my $node = new_node('concurrency', conf => "max_connections = 30\n");
 
 # A call in a race with deletes may find no instance, one that names a version may find another. Each
@@ -39,6 +42,14 @@ BEGIN
 	END IF;
 EXCEPTION WHEN no_data_found THEN
 	NULL;
+END $$;
+CREATE FUNCTION test.check() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	v record;
+BEGIN
+	FOR v IN SELECT * FROM sayiir_check_integrity() LOOP
+		RAISE 'violation: % % %', v.violated_by, v.invariant, v.detail USING ERRCODE = 'XX000';
+	END LOOP;
 END $$;
 CREATE SEQUENCE test.numbers;
 CREATE TABLE test.answers (answer text);
@@ -81,6 +92,10 @@ SELECT test.load('x' || :id);
 SELECT count(*) FROM sayiir_list_snapshots();
 SELECT test.attempt(format('sayiir_load_task_result(%L, %L)', 'x' || :id, rpad('t1', 32)));
 SQL
+	# The invariants hold after every commit, not only at the end.
+	'check@3' => <<'SQL',
+SELECT test.check();
+SQL
 	'end@3' => <<'SQL',
 \set id random(1, 5)
 \set how random(1, 3)
@@ -96,7 +111,7 @@ SELECT test.save('new ' || :id / 100, 'new');
 SQL
 );
 my $offset = -s $node->logfile;
-$node->pgbench('-n -c 8 -j 2 -t 400', 0, [qr/processed: 3200\/3200/], [qr/\A\s*(pgbench \(.*\)\n)?\z/], 'a mixed race of eight sessions',
+$node->pgbench("-n -c 8 -j 2 -t $transactions", 0, [qr/processed: $all\/$all/], [qr/\A\s*(pgbench \(.*\)\n)?\z/], 'a mixed race of eight sessions',
 	{ map { ("mixed_$_" => $mixed{$_}) } keys %mixed });
 integrity_ok($node, 'postgres', 'the store is sound after it');
 log_has_only($node, $offset, ['00000'], 'no error reached a client');
