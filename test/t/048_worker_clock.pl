@@ -98,6 +98,13 @@ SELECT sayiir_cancel('app');
 SELECT sayiir_send_event('app', 'go', 'x');
 SQL
 $long->query_safe('SELECT pg_advisory_unlock_all()');
+
+# Locks are few, however many instances one transaction is about: the table of locks is the whole server's.
+is(sqlstate($node, 'postgres', "SELECT sayiir_send_event('bulk' || g, 'go', 'x') FROM generate_series(1, 20000) g"), '',
+	'20,000 events for nobody yet in one transaction');
+is(sqlstate($node, 'postgres', "SELECT test.put('park' || g, NULL, kind => 'AtSignal', signal => 'go') FROM generate_series(1, 20000) g"), '',
+	'20,000 new instances parked in one transaction');
+is(sqlstate($node, 'postgres', "SELECT test.put('task' || g) FROM generate_series(1, 20000) g"), '', '20,000 new instances at a task');
 integrity_ok($node, 'postgres', 'the store is sound');
 log_has_only($node, 0, ['00000'], 'no error reached a client');
 
