@@ -31,6 +31,12 @@ PG_CPPFLAGS = -DSAYIIR_PG_VERSION='"$(EXTVERSION)"'
 # SHLIB_LINK  += $(shell pkg-config --libs libzstd)
 # endif
 
+# Our functions call each other, not those of the same name in another library: before 16, a
+# server gives all libraries one space of names.
+ifneq ($(shell uname -s),Darwin)
+SHLIB_LINK += -Wl,-Bsymbolic
+endif
+
 EXTRA_CLEAN = .build-flags .stage tmp_check
 
 # The first target, with or without PGXS.

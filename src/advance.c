@@ -186,7 +186,8 @@ advance_step(PlanCall *call, Checkpoint *save, NullableDatum next_claim_ttl,
 		error_version_conflict(save->instance_id, save->expected_version, instance.version);
 
 	has_signal = !status_is_terminal(save->status) &&
-		signal_row_find(call, save->instance_id, &signal);
+		signal_row_find(call, save->instance_id, &signal) &&
+		!(save->status == STATUS_PAUSED && signal.kind == SIGNAL_PAUSE);
 	if (has_signal)
 		save->claim = CLAIM_ENDS_QUIETLY;
 	else if (!next_claim_ttl.isnull && save->status == STATUS_IN_PROGRESS &&

@@ -163,13 +163,16 @@ static PlanStatement lock_expired = {
 	.argtypes = {TIMESTAMPTZOID, INT4OID},
 };
 
-static PlanStatement find_unapplied = {
+/* The same for signals of instances that no worker holds */
+static PlanStatement lock_unapplied = {
 	.sql =
-	"SELECT DISTINCT g.instance_id::text FROM @.sayiir_workflow_signals AS g"
+	"SELECT s.instance_id::text"
+	" FROM (SELECT DISTINCT p.instance_id FROM @.sayiir_workflow_signals AS p) AS g"
+	" JOIN @.sayiir_workflow_snapshots AS s ON s.instance_id = g.instance_id"
 	" WHERE NOT EXISTS (SELECT FROM @.sayiir_workflow_claims AS c"
 	"  WHERE c.instance_id = g.instance_id"
 	"  AND (c.expires_at IS NULL OR c.expires_at > $1))"
-	" LIMIT $2",
+	" LIMIT $2 FOR NO KEY UPDATE OF s SKIP LOCKED",
 	.expected = SPI_OK_SELECT,
 	.nargs = 2,
 	.argtypes = {TIMESTAMPTZOID, INT4OID},
@@ -274,7 +277,7 @@ static void
 apply_signals(PlanCall *call, const Request *request)
 {
 	text	  **ids;
-	int			n = collect_ids(call, &find_unapplied, request->now, request->max_tasks, &ids);
+	int			n = collect_ids(call, &lock_unapplied, request->now, request->max_tasks, &ids);
 	int			i;
 
 	for (i = 0; i < n; i++)
@@ -459,26 +462,30 @@ try_candidate(PlanCall *call, const Request *request, const Kind *kind)
 static bool
 move_on(PlanCall *call, const Request *request, Instance *instance)
 {
-	Checkpoint	save;
+	Frame	   *frame;
 	Datum		payload;
 
-	if (instance->position_hash.isnull || !instance->current_task_id.isnull)
+	if (!instance->current_task_id.isnull)
 		return true;
 
 	if (!instance->awaited_signal.isnull)
 	{
-		if (!event_row_take(call, instance->instance_id, instance->awaited_signal.value,
+		frame = move_frame_at(call, instance, "AtSignal", true);
+		if (frame == NULL ||
+			!event_row_take(call, instance->instance_id, instance->awaited_signal.value,
 							&payload))
 			return true;
-		move_past_signal(call, instance, payload, CLAIM_ENDS_QUIETLY,
-						 plan_arg(request->worker_id), &save);
+		move_past_signal(call, instance, frame, payload, CLAIM_ENDS_QUIETLY,
+						 plan_arg(request->worker_id));
 	}
-	else if (!instance->position_kind.isnull &&
-			 strcmp(TextDatumGetCString(instance->position_kind.value), "AtDelay") == 0)
-		move_past_delay(call, instance, CLAIM_ENDS_QUIETLY, plan_arg(request->worker_id),
-						&save);
 	else
-		return true;
+	{
+		frame = move_frame_at(call, instance, "AtDelay", true);
+		if (frame == NULL)
+			return true;
+		move_past_delay(call, instance, frame, CLAIM_ENDS_QUIETLY,
+						plan_arg(request->worker_id));
+	}
 
 	/* It is ours: this reads what has become of it */
 	return snapshot_row_try_lock(call, instance->instance_id, instance) &&

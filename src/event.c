@@ -16,7 +16,6 @@
 #include "event_row.h"
 #include "move.h"
 #include "ready.h"
-#include "snapshot.h"
 #include "wakeup.h"
 
 PG_FUNCTION_INFO_V1(sayiir_send_event);
@@ -84,9 +83,10 @@ sayiir_send_event(PG_FUNCTION_ARGS)
 static bool
 event_deliver(PlanCall *call, const Instance *instance, Datum name, Datum payload)
 {
-	Checkpoint	save;
+	Frame	   *frame;
 
-	if (!snapshot_is_json(move_newest_data(call, instance)))
+	frame = move_frame_at(call, instance, "AtSignal", false);
+	if (frame == NULL)
 		return false;
 
 	if (event_row_exists(call, instance->instance_id, name))
@@ -94,7 +94,7 @@ event_deliver(PlanCall *call, const Instance *instance, Datum name, Datum payloa
 		event_row_put(call, instance->instance_id, name, payload);
 		(void) event_row_take(call, instance->instance_id, name, &payload);
 	}
-	move_past_signal(call, instance, payload, CLAIM_ENDS, plan_null(), &save);
+	move_past_signal(call, instance, frame, payload, CLAIM_ENDS, plan_null());
 	return true;
 }
 

@@ -28,11 +28,12 @@
 #include "snapshot_row.h"
 #include "task_row.h"
 
-static Frame *frame_at(PlanCall *call, const Instance *instance, const char *position_kind);
 static Frame *frame_to_edit(const Instance *instance, Datum data, bool stored);
 static Frame *frame_or_null(const Instance *instance, Datum data);
 static void save_of_edited(const Instance *instance, bytea *edited, Checkpoint *save);
+static void keep_delay(const Instance *instance, Checkpoint *save);
 static const char *utf8_of(NullableDatum value);
+static Datum hash_datum(const uint8 *hash);
 static const uint8 *hash_of(NullableDatum value);
 
 /*
@@ -65,53 +66,77 @@ move_is_parked_for(const Instance *instance, Datum name)
 }
 
 /*
+ * move_frame_at reads the stored snapshot of an instance that is at a place of
+ * this kind by its columns, if it is one of Sayiir's; NULL for an opaque one,
+ * which is a worker's to take on.
+ *
+ * One that cannot be edited, or is elsewhere, raises 22P03, or, when the caller
+ * is tolerant, is taken as opaque.
+ */
+Frame *
+move_frame_at(PlanCall *call, const Instance *instance, const char *position_kind,
+			  bool tolerant)
+{
+	Datum		data = move_newest_data(call, instance);
+	Frame	   *frame = tolerant ? frame_or_null(instance, data) :
+		frame_to_edit(instance, data, true);
+
+	if (frame != NULL &&
+		(frame->position_kind == NULL || strcmp(frame->position_kind, position_kind) != 0))
+	{
+		if (!tolerant)
+			snapshot_refuse_stored(instance->instance_id,
+								   psprintf("Inside it is not %s.", position_kind));
+		return NULL;
+	}
+	return frame;
+}
+
+/*
  * move_past_signal moves one of Sayiir's snapshots, parked at a signal, to its
  * next task, or completes it: the payload is the output of the signal.  worker is
- * who will have the next task, or NULL.  The save that did it is given back.
+ * who will have the next task, or NULL.
  */
 void
-move_past_signal(PlanCall *call, const Instance *instance, Datum payload,
-				 ClaimFate claim, NullableDatum worker, Checkpoint *save)
+move_past_signal(PlanCall *call, const Instance *instance, Frame *frame, Datum payload,
+				 ClaimFate claim, NullableDatum worker)
 {
-	Frame	   *frame = frame_at(call, instance, "AtSignal");
-	bytea	   *output = DatumGetByteaP(payload);
+	Checkpoint	save;
 
-	save_of_edited(instance, frame_move_on(frame, output,
-										   GetCurrentTransactionStartTimestamp()), save);
-	save->last_task_id = plan_arg(PointerGetDatum(cstring_to_text_with_len((const char *) frame->place_id,
-																		   HASH_BYTES)));
-	save->last_output = plan_arg(payload);
-	save->claim = claim;
-	save->claim_worker = worker;
-	(void) checkpoint_write(call, save);
+	save_of_edited(instance, frame_move_on(frame, DatumGetByteaP(payload),
+										   GetCurrentTransactionStartTimestamp()), &save);
+	save.last_task_id = plan_arg(hash_datum(frame->place_id));
+	save.last_output = plan_arg(payload);
+	save.claim = claim;
+	save.claim_worker = worker;
+	(void) checkpoint_write(call, &save);
 }
 
 /*
  * move_past_delay moves one of Sayiir's snapshots, at a delay that is over, to
  * its next task, or completes it with the stored output of the delay, if there
- * is one.  The save that did it is given back.
+ * is one.
  */
 void
-move_past_delay(PlanCall *call, const Instance *instance, ClaimFate claim,
-				NullableDatum worker, Checkpoint *save)
+move_past_delay(PlanCall *call, const Instance *instance, Frame *frame,
+				ClaimFate claim, NullableDatum worker)
 {
-	Frame	   *frame = frame_at(call, instance, "AtDelay");
+	Checkpoint	save;
 	bytea	   *output = NULL;
-	NullableDatum stored;
 
 	if (!frame->has_next_task)
 	{
-		stored = task_row_output(call, instance->instance_id,
-								 PointerGetDatum(cstring_to_text_with_len((const char *) frame->place_id,
-																		  HASH_BYTES)));
+		NullableDatum stored = task_row_output(call, instance->instance_id,
+											   hash_datum(frame->place_id));
+
 		if (!stored.isnull)
 			output = DatumGetByteaP(stored.value);
 	}
 	save_of_edited(instance, frame_move_on(frame, output,
-										   GetCurrentTransactionStartTimestamp()), save);
-	save->claim = claim;
-	save->claim_worker = worker;
-	(void) checkpoint_write(call, save);
+										   GetCurrentTransactionStartTimestamp()), &save);
+	save.claim = claim;
+	save.claim_worker = worker;
+	(void) checkpoint_write(call, &save);
 }
 
 /*
@@ -131,11 +156,21 @@ move_by_signal(PlanCall *call, const Instance *instance, const SignalRow *signal
 {
 	SnapshotStatus status = signal->kind == SIGNAL_CANCEL ? STATUS_CANCELLED : STATUS_PAUSED;
 	TimestampTz now = GetCurrentTransactionStartTimestamp();
-	Datum		base = data.isnull ? move_newest_data(call, instance) : data.value;
-	Frame	   *frame = tolerant ? frame_or_null(instance, base) :
-		frame_to_edit(instance, base, data.isnull);
+	Datum		base;
+	Frame	   *frame;
 	Checkpoint	save;
 
+	/* A worker can have done what was asked for by itself */
+	if (instance->status == status)
+	{
+		(void) signal_row_delete(call, instance->instance_id, signal->kind);
+		*version = instance->version;
+		return status;
+	}
+
+	base = data.isnull ? move_newest_data(call, instance) : data.value;
+	frame = tolerant ? frame_or_null(instance, base) :
+		frame_to_edit(instance, base, data.isnull);
 	if (frame == NULL)
 	{
 		checkpoint_of_instance(instance, &save);
@@ -152,12 +187,13 @@ move_by_signal(PlanCall *call, const Instance *instance, const SignalRow *signal
 		save_of_edited(instance,
 					   status == STATUS_CANCELLED ?
 					   frame_cancel(frame, reason, by, now, hash_of(interrupted_task)) :
+					   frame->status == STATUS_PAUSED ? DatumGetByteaPCopy(base) :
 					   frame_pause(frame, reason, by, now),
 					   &save);
+		if (status == STATUS_PAUSED)
+			keep_delay(instance, &save);
 	}
 	*version = checkpoint_write(call, &save);
-	if (status == STATUS_PAUSED)
-		(void) signal_row_delete(call, instance->instance_id, SIGNAL_PAUSE);
 	return status;
 }
 
@@ -185,29 +221,10 @@ move_out_of_pause(PlanCall *call, const Instance *instance, NullableDatum data)
 					   DatumGetByteaPCopy(base) :
 					   frame_unpause(frame, GetCurrentTransactionStartTimestamp()),
 					   &save);
+		keep_delay(instance, &save);
 	}
 	snapshot_row_resume(call, instance->instance_id);
 	return checkpoint_write(call, &save);
-}
-
-/*
- * frame_at reads the stored snapshot of an instance that is to be moved past a
- * place of this kind.  Raises 22P03 when it cannot be, or is elsewhere.
- */
-static Frame *
-frame_at(PlanCall *call, const Instance *instance, const char *position_kind)
-{
-	Frame	   *frame = frame_to_edit(instance, move_newest_data(call, instance), true);
-
-	if (frame == NULL || frame->position_kind == NULL ||
-		strcmp(frame->position_kind, position_kind) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("the stored snapshot of workflow instance \"%s\" is not %s",
-						text_to_cstring(instance->instance_id), position_kind),
-				 errdetail("By its columns it is."),
-				 errhint("Save it again with the short form of sayiir_save_snapshot, which reads all out of the snapshot.")));
-	return frame;
 }
 
 /*
@@ -222,11 +239,12 @@ frame_to_edit(const Instance *instance, Datum data, bool stored)
 
 	if (!snapshot_is_json(data))
 		return NULL;
-	frame = snapshot_parse(PointerGetDatum(PG_DETOAST_DATUM_PACKED(data)));
+	data = PointerGetDatum(PG_DETOAST_DATUM_PACKED(data));
 	if (stored)
-		snapshot_check_stored(frame, instance->instance_id, instance->status);
+		frame = snapshot_parse_stored(data, instance->instance_id, instance->status);
 	else
 	{
+		frame = snapshot_parse(data);
 		snapshot_check_instance(frame, instance->instance_id);
 		if (status_is_terminal(frame->status))
 			ereport(ERROR,
@@ -240,9 +258,9 @@ frame_to_edit(const Instance *instance, Datum data, bool stored)
 }
 
 /*
- * frame_or_null is frame_to_edit for the sweep over signals that nobody else
- * applies: there, one snapshot that cannot be edited must not stand in the way
- * of all the others, and is taken as opaque.  Reading touches nothing but
+ * frame_or_null is frame_to_edit for a stored snapshot in a call that is about
+ * many instances, or that an opaque one suits as well: one that cannot be edited
+ * must not stand in the way, and is taken as opaque.  Reading touches nothing but
  * memory, so that its error can be caught without a subtransaction; any other
  * error goes on.
  */
@@ -270,7 +288,8 @@ frame_or_null(const Instance *instance, Datum data)
 
 /*
  * save_of_edited fills a save from an edited snapshot.  What it does not say
- * stays as stored; its completed tasks have their rows already.
+ * stays as stored.  Its completed tasks have their rows already, but for outputs
+ * that the explicit form left inside, which move out now.
  */
 static void
 save_of_edited(const Instance *instance, bytea *edited, Checkpoint *save)
@@ -279,8 +298,27 @@ save_of_edited(const Instance *instance, bytea *edited, Checkpoint *save)
 	(void) snapshot_read(PointerGetDatum(edited), save);
 	save->instance_id = instance->instance_id;
 	save->trace_parent = instance->trace_parent;
+	if (!save->last_output.isnull)
+	{
+		if (save->outputs == NULL)
+			save->outputs = palloc(sizeof(TaskOutput));
+		save->outputs[save->noutputs].task_id = save->last_task_id.value;
+		save->outputs[save->noutputs].output = save->last_output;
+		save->noutputs++;
+	}
 	save->last_task_id = plan_null();
 	save->last_output = plan_null();
+}
+
+/*
+ * keep_delay keeps the delay of an instance that stays where it is, when its
+ * snapshot knows of none: a worker that gave it back can have set one.
+ */
+static void
+keep_delay(const Instance *instance, Checkpoint *save)
+{
+	if (save->delay_wake_at.isnull)
+		save->delay_wake_at = instance->delay_wake_at;
 }
 
 /*
@@ -299,6 +337,15 @@ utf8_of(NullableDatum value)
 	if (!encoding_to_utf8(VARDATA_ANY(txt), VARSIZE_ANY_EXHDR(txt), &utf8, &len))
 		return NULL;
 	return pnstrdup(utf8, len);
+}
+
+/*
+ * hash_datum makes a bytea of an id.
+ */
+static Datum
+hash_datum(const uint8 *hash)
+{
+	return PointerGetDatum(cstring_to_text_with_len((const char *) hash, HASH_BYTES));
 }
 
 /*

@@ -14,10 +14,12 @@
 
 extern Datum move_newest_data(PlanCall *call, const Instance *instance);
 extern bool move_is_parked_for(const Instance *instance, Datum name);
-extern void move_past_signal(PlanCall *call, const Instance *instance, Datum payload,
-							 ClaimFate claim, NullableDatum worker, Checkpoint *save);
-extern void move_past_delay(PlanCall *call, const Instance *instance, ClaimFate claim,
-							NullableDatum worker, Checkpoint *save);
+extern Frame *move_frame_at(PlanCall *call, const Instance *instance, const char *position_kind,
+							bool tolerant);
+extern void move_past_signal(PlanCall *call, const Instance *instance, Frame *frame,
+							 Datum payload, ClaimFate claim, NullableDatum worker);
+extern void move_past_delay(PlanCall *call, const Instance *instance, Frame *frame,
+							ClaimFate claim, NullableDatum worker);
 extern SnapshotStatus move_by_signal(PlanCall *call, const Instance *instance,
 									 const SignalRow *signal, NullableDatum interrupted_task,
 									 NullableDatum data, bool tolerant, int *version);

@@ -15,6 +15,12 @@
  * with sequential scans disabled, since a plan made while a table is empty
  * would otherwise scan it for as long as the backend lives.
  *
+ * Above READ COMMITTED, the statements on the row that writers meet at run under
+ * the snapshot of the transaction, and raise 40001 when that row has changed
+ * since.  The others of a function that writes then see the newest, as the
+ * server's own checks of foreign keys do: a claim or a signal leaves that row
+ * as it is, and the snapshot of the transaction would hide it for good.
+ *
  * Results live in SPI's own memory and are gone after plan_end(); what goes to
  * the caller is copied by plan_value_for_caller().
  *
@@ -23,6 +29,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/xact.h"
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -31,6 +38,7 @@
 #include "utils/memutils.h"
 #include "utils/plancache.h"
 #include "utils/resowner.h"
+#include "utils/snapmgr.h"
 
 #include "plan.h"
 
@@ -101,7 +109,15 @@ plan_run(PlanCall *call, PlanStatement *statement, const NullableDatum *args)
 	int			result;
 
 	plan_bind(statement, args, values, nulls);
-	result = SPI_execute_plan(plan, values, nulls, call->read_only, 0);
+	if (IsolationUsesXactSnapshot() && !call->read_only && !statement->serializes)
+	{
+		/* be sure that all of our own work is visible */
+		CommandCounterIncrement();
+		result = SPI_execute_snapshot(plan, values, nulls, GetLatestSnapshot(),
+									  InvalidSnapshot, false, true, 0);
+	}
+	else
+		result = SPI_execute_plan(plan, values, nulls, call->read_only, 0);
 	if (result != statement->expected)
 		elog(ERROR, "unexpected result %s of statement: %s",
 			 SPI_result_code_string(result), statement->sql);

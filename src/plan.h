@@ -25,6 +25,7 @@ typedef struct PlanStatement
 	const char *sql;			/* '@.' is the schema of the extension */
 	int			expected;		/* SPI_OK_* that it must return */
 	bool		scans;			/* reads whole tables, on purpose */
+	bool		serializes;		/* is on the row that writers meet at */
 	int			nargs;
 	Oid			argtypes[PLAN_MAX_ARGS];
 

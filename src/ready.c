@@ -93,7 +93,9 @@ static PlanStatement give_back = {
 
 static PlanStatement end_claim = {
 	.sql =
-	"WITH ended AS (DELETE FROM @.sayiir_workflow_claims AS c WHERE c.instance_id = $1)"
+	"WITH ended AS (DELETE FROM @.sayiir_workflow_claims AS c WHERE c.instance_id = $1),"
+	" done AS (DELETE FROM @.sayiir_workflow_signals AS g"
+	"  WHERE g.instance_id = $1 AND g.kind = 'Pause')"
 	" DELETE FROM @.sayiir_workflow_ready AS r WHERE r.instance_id = $1",
 	.expected = SPI_OK_DELETE,
 	.nargs = 1,
@@ -154,8 +156,8 @@ ready_give_back(PlanCall *call, Datum instance_ids)
 }
 
 /*
- * ready_end_claim ends the claim of an instance that is paused, and takes it out
- * of the queue.
+ * ready_end_claim ends the claim of an instance that is paused, and the request
+ * to pause it, and takes it out of the queue.
  */
 void
 ready_end_claim(PlanCall *call, text *instance_id)

@@ -53,25 +53,62 @@ snapshot_parse(Datum data)
 }
 
 /*
- * snapshot_check_stored raises 22P03 unless a stored snapshot says what its
- * columns say: the explicit form stores bytes without looking inside, and what
- * is another workflow's, or in another state, cannot be edited.
+ * snapshot_parse_stored reads a stored snapshot that is to be edited, detoasted.
+ * The explicit form stores bytes without looking inside, so what is there can be
+ * broken, another workflow's, or in another state than its columns say: 22P03,
+ * and the message names the instance.
+ */
+Frame *
+snapshot_parse_stored(Datum data, text *instance_id, SnapshotStatus status)
+{
+	MemoryContext context = CurrentMemoryContext;
+	Frame	   *volatile frame = NULL;
+	text	   *inside;
+
+	/*
+	 * Reading touches nothing but memory, so that its error can be caught
+	 * without a subtransaction; it says what is wrong, not whose it is.
+	 */
+	PG_TRY();
+	{
+		frame = snapshot_parse(data);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		if (geterrcode() != ERRCODE_INVALID_BINARY_REPRESENTATION)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		snapshot_refuse_stored(instance_id,
+					  psprintf("%s. %s", error->message,
+							   error->detail != NULL ? error->detail : ""));
+	}
+	PG_END_TRY();
+
+	inside = encoding_text_from_utf8(frame->instance_id, strlen(frame->instance_id));
+	if (frame->status != status || !same_text(inside, instance_id))
+		snapshot_refuse_stored(instance_id,
+					  psprintf("Inside it is \"%s\" and %s, by its columns it is %s.",
+							   text_to_cstring(inside), status_name(frame->status),
+							   status_name(status)));
+	return frame;
+}
+
+/*
+ * snapshot_refuse_stored raises 22P03 for a stored snapshot, with a sentence that says why.
  */
 void
-snapshot_check_stored(const Frame *frame, text *instance_id, SnapshotStatus status)
+snapshot_refuse_stored(text *instance_id, const char *why)
 {
-	text	   *inside = encoding_text_from_utf8(frame->instance_id,
-												 strlen(frame->instance_id));
-
-	if (frame->status != status || !same_text(inside, instance_id))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("the stored snapshot of workflow instance \"%s\" cannot be edited",
-						text_to_cstring(instance_id)),
-				 errdetail("Inside it is \"%s\" and %s, by its columns it is %s.",
-						   text_to_cstring(inside), status_name(frame->status),
-						   status_name(status)),
-				 errhint("Save it again with the short form of sayiir_save_snapshot, which reads all out of the snapshot.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+			 errmsg("the stored snapshot of workflow instance \"%s\" cannot be edited",
+					text_to_cstring(instance_id)),
+			 errdetail_internal("%s", why),
+			 errhint("Save it again with the short form of sayiir_save_snapshot, which reads all out of the snapshot.")));
 }
 
 /*

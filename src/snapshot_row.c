@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
@@ -16,6 +17,7 @@
 #include "errors.h"
 #include "snapshot_row.h"
 
+static bool is_hidden(PlanCall *call, text *instance_id);
 static void save_bind(const Checkpoint *save, Datum data_hash, NullableDatum *args);
 static void save_written(PlanCall *call, SnapshotWritten *written);
 static bool instance_read(PlanCall *call, text *instance_id, Instance *instance);
@@ -52,6 +54,7 @@ static PlanStatement update_snapshot = {
 	" RETURNING s.history_version, s.waiting_since = $17, s.waiting_since,"
 	" s.started_at = now(), s.completed_task_count < 0",
 	.expected = SPI_OK_UPDATE_RETURNING,
+	.serializes = true,
 	.nargs = SAVE_NARGS,
 	.argtypes = {SAVE_ARGTYPES, INT4OID},
 };
@@ -62,6 +65,7 @@ static PlanStatement resume_snapshot = {
 	"UPDATE @.sayiir_workflow_snapshots AS s SET status = 'InProgress'"
 	" WHERE s.instance_id = $1",
 	.expected = SPI_OK_UPDATE,
+	.serializes = true,
 	.nargs = 1,
 	.argtypes = {TEXTOID},
 };
@@ -78,6 +82,7 @@ static PlanStatement insert_snapshot = {
 	" ON CONFLICT (instance_id) DO NOTHING"
 	" RETURNING s.history_version, true, s.waiting_since, true, false",
 	.expected = SPI_OK_INSERT_RETURNING,
+	.serializes = true,
 	.nargs = SAVE_NARGS - 1,
 	.argtypes = {SAVE_ARGTYPES},
 };
@@ -90,6 +95,7 @@ static PlanStatement uncount_task = {
 	"  ELSE s.completed_task_count - 1 END"
 	" WHERE s.instance_id = $1",
 	.expected = SPI_OK_UPDATE,
+	.serializes = true,
 	.nargs = 1,
 	.argtypes = {TEXTOID},
 };
@@ -103,6 +109,7 @@ static PlanStatement add_result = {
 	" WHERE s.instance_id = $1"
 	" RETURNING s.history_version",
 	.expected = SPI_OK_UPDATE_RETURNING,
+	.serializes = true,
 	.nargs = 3,
 	.argtypes = {TEXTOID, INT4OID, BYTEAOID},
 };
@@ -118,6 +125,7 @@ static PlanStatement add_result = {
 static PlanStatement lock_snapshot = {
 	.sql = INSTANCE_COLUMNS " FOR NO KEY UPDATE OF s",
 	.expected = SPI_OK_SELECT,
+	.serializes = true,
 	.nargs = 1,
 	.argtypes = {TEXTOID},
 };
@@ -125,6 +133,7 @@ static PlanStatement lock_snapshot = {
 static PlanStatement try_lock_snapshot = {
 	.sql = INSTANCE_COLUMNS " FOR NO KEY UPDATE OF s SKIP LOCKED",
 	.expected = SPI_OK_SELECT,
+	.serializes = true,
 	.nargs = 1,
 	.argtypes = {TEXTOID},
 };
@@ -142,6 +151,7 @@ static PlanStatement delay_snapshot = {
 	"UPDATE @.sayiir_workflow_snapshots AS s SET delay_wake_at = $2"
 	" WHERE s.instance_id = $1",
 	.expected = SPI_OK_UPDATE,
+	.serializes = true,
 	.nargs = 2,
 	.argtypes = {TEXTOID, TIMESTAMPTZOID},
 };
@@ -150,6 +160,7 @@ static PlanStatement delete_snapshot = {
 	.sql =
 	"DELETE FROM @.sayiir_workflow_snapshots AS s WHERE s.instance_id = $1",
 	.expected = SPI_OK_DELETE,
+	.serializes = true,
 	.nargs = 1,
 	.argtypes = {TEXTOID},
 };
@@ -246,7 +257,7 @@ snapshot_row_lock(PlanCall *call, text *instance_id, Instance *instance)
 	/* The second look is for a row that was replaced while we waited for it */
 	if (plan_run(call, &lock_snapshot, args) == 0 &&
 		plan_run(call, &lock_snapshot, args) == 0)
-		return false;
+		return is_hidden(call, instance_id);
 	return instance_read(call, instance_id, instance);
 }
 
@@ -301,7 +312,25 @@ snapshot_row_delete(PlanCall *call, text *instance_id)
 
 	/* The second look is for a row that was replaced while we waited for it */
 	return plan_run(call, &delete_snapshot, args) > 0 ||
-		plan_run(call, &delete_snapshot, args) > 0;
+		plan_run(call, &delete_snapshot, args) > 0 ||
+		is_hidden(call, instance_id);
+}
+
+/*
+ * is_hidden returns false for a row that was not found: above READ COMMITTED it
+ * may be there, made after the snapshot of the transaction, which is 40001.
+ */
+static bool
+is_hidden(PlanCall *call, text *instance_id)
+{
+	if (IsolationUsesXactSnapshot() && snapshot_row_exists(call, instance_id))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update"),
+				 errdetail("Workflow instance \"%s\" was created after the transaction began.",
+						   text_to_cstring(instance_id)),
+				 errhint("The transaction might succeed if retried.")));
+	return false;
 }
 
 /*

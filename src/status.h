@@ -3,8 +3,7 @@
  * status.h
  *		The statuses of a workflow instance and their names.
  *
- * The names are stored as text; the CHECK constraints of the install script
- * list the same five.
+ * The names are stored as text; the CHECK constraints of the tables ask here.
  *
  *-------------------------------------------------------------------------
  */

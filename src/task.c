@@ -252,10 +252,9 @@ result_write(PlanCall *call, const TaskResult *result, const Instance *instance,
 
 		if (snapshot_is_json(stored))
 		{
-			Frame	   *frame = snapshot_parse(PointerGetDatum(PG_DETOAST_DATUM_PACKED(stored)));
+			Frame	   *frame = snapshot_parse_stored(PointerGetDatum(PG_DETOAST_DATUM_PACKED(stored)),
+														  instance->instance_id, instance->status);
 			const uint8 *task_id = (const uint8 *) VARDATA_ANY(result->task_id);
-
-			snapshot_check_stored(frame, instance->instance_id, instance->status);
 			if (frame_find_task(frame, task_id) >= 0)
 				completed_before = true;
 			data = plan_arg(PointerGetDatum(frame_add_result(frame, task_id,
