@@ -27,7 +27,7 @@ DECLARE
 BEGIN
 	LOOP
 		last := (SELECT i FROM sayiir_list_snapshots(NULL, last, 1) i);
-		EXIT WHEN last IS NULL;
+		EXIT WHEN last IS NULL OR length(seen) > 1000;
 		seen := seen || last || ';';
 	END LOOP;
 	RAISE INFO '%', seen;

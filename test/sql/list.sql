@@ -40,7 +40,7 @@ DECLARE
 BEGIN
 	LOOP
 		SELECT array_agg(i) INTO page FROM sayiir_list_snapshots(stat, last, size) i;
-		EXIT WHEN page IS NULL;
+		EXIT WHEN page IS NULL OR cardinality(seen) > 1000;
 		seen := seen || page;
 		last := page[cardinality(page)];
 	END LOOP;
