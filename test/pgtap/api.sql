@@ -132,7 +132,10 @@ CREATE TEMP VIEW have AS
 SELECT plan((5 * count(*))::integer + 11) FROM want;
 
 -- Overloads are told apart by their arguments, names and defaults included.
-SELECT bag_eq('SELECT name, arguments FROM have', 'SELECT name, arguments FROM want', 'these functions with these arguments, and no other');
+-- What a CHECK constraint of a table calls is no part of the contract.
+SELECT bag_eq($$SELECT name, arguments FROM have h WHERE NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_constraint'::regclass
+		AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = h.oid)$$,
+	'SELECT name, arguments FROM want', 'these functions with these arguments, and no other');
 SELECT is((SELECT h.result FROM have h WHERE (h.name, h.arguments) = (w.name, w.arguments)), w.result,
 	format('%s(%s…): result', w.name, left(w.arguments, 30))) FROM want w;
 SELECT is((SELECT h.volatility FROM have h WHERE (h.name, h.arguments) = (w.name, w.arguments)), w.volatility,
