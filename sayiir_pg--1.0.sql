@@ -187,6 +187,7 @@ CREATE TABLE sayiir_workflow_signals (
 	reason text,
 	requested_by text,
 	created_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	held boolean NOT NULL DEFAULT false,
 	CONSTRAINT sayiir_workflow_signals_pkey PRIMARY KEY (instance_id, kind),
 	CONSTRAINT sayiir_workflow_signals_check CHECK (kind IN ('Cancel', 'Pause'))
 );
@@ -197,9 +198,14 @@ COMMENT ON COLUMN sayiir_workflow_signals.kind IS 'Cancel or Pause';
 COMMENT ON COLUMN sayiir_workflow_signals.reason IS 'why, in the words of who asked';
 COMMENT ON COLUMN sayiir_workflow_signals.requested_by IS 'who asked';
 COMMENT ON COLUMN sayiir_workflow_signals.created_at IS 'transaction time of the request';
+COMMENT ON COLUMN sayiir_workflow_signals.held IS 'left to the worker whose claim the instance had when it was asked for';
 COMMENT ON CONSTRAINT sayiir_workflow_signals_pkey ON sayiir_workflow_signals IS 'one request of a kind per instance';
 COMMENT ON INDEX sayiir_workflow_signals_pkey IS 'requests of an instance, the cancel first';
 COMMENT ON CONSTRAINT sayiir_workflow_signals_check ON sayiir_workflow_signals IS 'known kind';
+
+-- For the call that applies what no worker is left to apply
+CREATE INDEX sayiir_workflow_signals_unheld_idx ON sayiir_workflow_signals (instance_id) WHERE NOT held;
+COMMENT ON INDEX sayiir_workflow_signals_unheld_idx IS 'requests that no worker is left to apply';
 
 CREATE TABLE sayiir_workflow_events (
 	instance_id text COLLATE "C" NOT NULL,

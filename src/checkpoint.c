@@ -45,6 +45,7 @@
 #include "event_row.h"
 #include "history.h"
 #include "ready.h"
+#include "signal_row.h"
 #include "snapshot_row.h"
 #include "task_row.h"
 #include "wakeup.h"
@@ -402,16 +403,23 @@ save_place(PlanCall *call, const Checkpoint *save, const SnapshotWritten *writte
 			since = Max(since, DatumGetTimestampTz(save->delay_wake_at.value));
 		task.ready_at = TimestampTzGetDatum(since);
 
-		/* A pending signal needs a worker too, to be applied */
-		ready = ready_put_task(call, &task, end_claim) ||
-			!claim_row_is_held(call, save->instance_id);
+		ready = ready_put_task(call, &task, end_claim);
+		if (!ready && !claim_row_is_held(call, save->instance_id))
+		{
+			/* A pending signal needs a worker too, to be applied */
+			signal_row_let_go(call, save->instance_id);
+			ready = true;
+		}
 	}
 	else
 	{
 		if (end_claim)
+		{
 			claim_row_delete(call, save->instance_id);
+			signal_row_let_go(call, save->instance_id);
+		}
 		if (!save->awaited_signal.isnull && written->inserted_here)
-			event_row_lock(save->instance_id);
+			event_row_lock(save->instance_id, EVENT_CREATOR);
 		ready = ready_refresh(call, save->instance_id) && !save->awaited_signal.isnull &&
 			event_row_exists(call, save->instance_id, save->awaited_signal.value);
 	}

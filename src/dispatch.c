@@ -163,16 +163,17 @@ static PlanStatement lock_expired = {
 	.argtypes = {TIMESTAMPTZOID, INT4OID},
 };
 
-/* The same for signals of instances that no worker holds */
+/* The same for signals that no worker is left to apply */
 static PlanStatement lock_unapplied = {
 	.sql =
 	"SELECT s.instance_id::text"
-	" FROM (SELECT DISTINCT p.instance_id FROM @.sayiir_workflow_signals AS p) AS g"
+	" FROM (SELECT DISTINCT p.instance_id FROM @.sayiir_workflow_signals AS p"
+	"  WHERE NOT p.held) AS g"
 	" JOIN @.sayiir_workflow_snapshots AS s ON s.instance_id = g.instance_id"
 	" WHERE NOT EXISTS (SELECT FROM @.sayiir_workflow_claims AS c"
 	"  WHERE c.instance_id = g.instance_id"
 	"  AND (c.expires_at IS NULL OR c.expires_at > $1))"
-	" LIMIT $2 FOR NO KEY UPDATE OF s SKIP LOCKED",
+	" ORDER BY g.instance_id LIMIT $2 FOR NO KEY UPDATE OF s SKIP LOCKED",
 	.expected = SPI_OK_SELECT,
 	.nargs = 2,
 	.argtypes = {TIMESTAMPTZOID, INT4OID},
@@ -215,8 +216,8 @@ sayiir_claim_tasks(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 
 	plan_begin(&call, fcinfo);
-	apply_signals(&call, &request);
 	give_back_expired(&call, &request);
+	apply_signals(&call, &request);
 
 	nkinds = find_kinds(&call, &request, &kinds);
 	while (claimed < request.max_tasks)

@@ -55,7 +55,7 @@ sayiir_send_event(PG_FUNCTION_ARGS)
 	exists = checkpoint_lock(&call, instance_id, &instance);
 	if (!exists)
 	{
-		event_row_lock(instance_id);
+		event_row_lock(instance_id, EVENT_SENDER);
 		exists = checkpoint_lock(&call, instance_id, &instance);
 	}
 

@@ -24,8 +24,11 @@
 
 /*
  * Advisory locks of users have class 1 or 2; this keeps ours apart from them.
+ * There are a fixed number of them, so that a transaction with many senders or
+ * many new instances does not fill the server's lock table.
  */
 #define EVENT_LOCK_CLASS	3
+#define EVENT_LOCKS			256
 
 static PlanStatement find_event = {
 	.sql =
@@ -87,18 +90,18 @@ static PlanStatement prune = {
 /*
  * event_row_lock keeps senders to an instance that does not exist yet apart from
  * the transaction that creates and parks it, until the end of the transaction.
- * Two instances may share a lock, which costs a wait and no more.
+ * Senders do not wait for senders, nor creators for creators.  Instances share
+ * locks, which can cost a wait for another's transaction and no more.
  */
 void
-event_row_lock(text *instance_id)
+event_row_lock(text *instance_id, EventParty party)
 {
 	uint64		key = hash_bytes_extended((const unsigned char *) VARDATA_ANY(instance_id),
 										  VARSIZE_ANY_EXHDR(instance_id), 0);
 	LOCKTAG		tag;
 
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (key >> 32), (uint32) key,
-						 EVENT_LOCK_CLASS);
-	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, (uint32) (key % EVENT_LOCKS), EVENT_LOCK_CLASS);
+	(void) LockAcquire(&tag, party == EVENT_SENDER ? ShareLock : RowExclusiveLock, false, false);
 }
 
 /*

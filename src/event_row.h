@@ -10,7 +10,14 @@
 
 #include "plan.h"
 
-extern void event_row_lock(text *instance_id);
+/* Two parties that must see each other; each is at peace with its own kind */
+typedef enum EventParty
+{
+	EVENT_SENDER,
+	EVENT_CREATOR
+} EventParty;
+
+extern void event_row_lock(text *instance_id, EventParty party);
 extern bool event_row_exists(PlanCall *call, text *instance_id, Datum name);
 extern void event_row_put(PlanCall *call, text *instance_id, Datum name, Datum payload);
 extern bool event_row_take(PlanCall *call, text *instance_id, Datum name, Datum *payload);

@@ -104,10 +104,13 @@ PG_FUNCTION_INFO_V1(sayiir_check_integrity);
 	" UNION ALL " \
 	"SELECT g.instance_id::text, 'I5', CASE" \
 	"  WHEN s.instance_id IS NULL THEN format('a signal (%s) without a snapshot', g.kind)" \
-	"  ELSE format('%s with a signal (%s)', s.status, g.kind) END" \
+	"  WHEN s.status IN " ENDED " THEN format('%s with a signal (%s)', s.status, g.kind)" \
+	"  ELSE format('a signal (%s) is left to a worker who is not there', g.kind) END" \
 	" FROM @.sayiir_workflow_signals AS g" \
 	" LEFT JOIN @.sayiir_workflow_snapshots AS s ON s.instance_id = g.instance_id" \
-	" WHERE " ONLY("g") " AND (s.instance_id IS NULL OR s.status IN " ENDED ")" \
+	" WHERE " ONLY("g") " AND (s.instance_id IS NULL OR s.status IN " ENDED \
+	"  OR g.held AND NOT EXISTS (SELECT FROM @.sayiir_workflow_claims AS c" \
+	"   WHERE c.instance_id = g.instance_id))" \
 	" UNION ALL " \
 	/* I6: the queue is what follows from the other tables */ \
 	"SELECT COALESCE(q.instance_id, r.instance_id)::text, 'I6', CASE" \

@@ -85,6 +85,9 @@ static PlanStatement give_back = {
 	"WITH " READY_WANTED("s.instance_id = ANY ($1)")
 	", ended AS ("
 	"DELETE FROM @.sayiir_workflow_claims AS c WHERE c.instance_id = ANY ($1)"
+	"), let_go AS ("
+	"UPDATE @.sayiir_workflow_signals AS g SET held = false"
+	" WHERE g.instance_id = ANY ($1) AND g.held"
 	")" READY_PUT_WANTED,
 	.expected = SPI_OK_INSERT,
 	.nargs = 1,
@@ -95,7 +98,9 @@ static PlanStatement end_claim = {
 	.sql =
 	"WITH ended AS (DELETE FROM @.sayiir_workflow_claims AS c WHERE c.instance_id = $1),"
 	" done AS (DELETE FROM @.sayiir_workflow_signals AS g"
-	"  WHERE g.instance_id = $1 AND g.kind = 'Pause')"
+	"  WHERE g.instance_id = $1 AND g.kind = 'Pause'),"
+	" let_go AS (UPDATE @.sayiir_workflow_signals AS g SET held = false"
+	"  WHERE g.instance_id = $1 AND g.kind <> 'Pause' AND g.held)"
 	" DELETE FROM @.sayiir_workflow_ready AS r WHERE r.instance_id = $1",
 	.expected = SPI_OK_DELETE,
 	.nargs = 1,

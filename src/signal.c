@@ -92,11 +92,13 @@ signal_request(FunctionCallInfo fcinfo, SignalKind kind)
 		status = status_name(instance.status);
 	else
 	{
+		bool		held = claim_row_is_held(&call, instance_id);
+
 		signal.kind = kind;
 		signal.reason = arg_any(fcinfo, 1);
 		signal.requested_by = arg_any(fcinfo, 2);
-		signal_row_put(&call, instance_id, &signal);
-		if (claim_row_is_held(&call, instance_id))
+		signal_row_put(&call, instance_id, &signal, held);
+		if (held)
 			status = "Pending";
 		else
 		{
@@ -135,7 +137,7 @@ sayiir_store_signal(PG_FUNCTION_ARGS)
 		error_no_instance(instance_id);
 	if (!signal_is_done(&instance, signal.kind))
 	{
-		signal_row_put(&call, instance_id, &signal);
+		signal_row_put(&call, instance_id, &signal, claim_row_is_held(&call, instance_id));
 		(void) ready_refresh(&call, instance_id);
 	}
 	plan_end(&call);

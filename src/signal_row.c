@@ -28,14 +28,23 @@ static PlanStatement find_signal = {
 static PlanStatement put_signal = {
 	.sql =
 	"INSERT INTO @.sayiir_workflow_signals"
-	" (instance_id, kind, reason, requested_by, created_at)"
-	" VALUES ($1, $2, $3, $4, now())"
+	" (instance_id, kind, reason, requested_by, created_at, held)"
+	" VALUES ($1, $2, $3, $4, now(), $5)"
 	" ON CONFLICT (instance_id, kind) DO UPDATE"
 	" SET reason = EXCLUDED.reason, requested_by = EXCLUDED.requested_by,"
-	" created_at = EXCLUDED.created_at",
+	" created_at = EXCLUDED.created_at, held = EXCLUDED.held",
 	.expected = SPI_OK_INSERT,
-	.nargs = 4,
-	.argtypes = {TEXTOID, TEXTOID, TEXTOID, TEXTOID},
+	.nargs = 5,
+	.argtypes = {TEXTOID, TEXTOID, TEXTOID, TEXTOID, BOOLOID},
+};
+
+static PlanStatement let_go = {
+	.sql =
+	"UPDATE @.sayiir_workflow_signals AS g SET held = false"
+	" WHERE g.instance_id = $1 AND g.held",
+	.expected = SPI_OK_UPDATE,
+	.nargs = 1,
+	.argtypes = {TEXTOID},
 };
 
 static PlanStatement delete_signal = {
@@ -74,19 +83,33 @@ signal_row_find(PlanCall *call, text *instance_id, SignalRow *signal)
 }
 
 /*
- * signal_row_put stores a signal, in place of one of the same kind.
+ * signal_row_put stores a signal, in place of one of the same kind.  It is held
+ * while a worker has a live claim, who is to apply it.
  */
 void
-signal_row_put(PlanCall *call, text *instance_id, const SignalRow *signal)
+signal_row_put(PlanCall *call, text *instance_id, const SignalRow *signal, bool held)
 {
 	NullableDatum args[] = {
 		plan_arg(PointerGetDatum(instance_id)),
 		plan_arg(CStringGetTextDatum(signal_kind_name(signal->kind))),
 		signal->reason,
 		signal->requested_by,
+		plan_arg(BoolGetDatum(held)),
 	};
 
 	plan_run(call, &put_signal, args);
+}
+
+/*
+ * signal_row_let_go makes the signals of an instance, whose claim has ended
+ * without their being applied, anybody's to apply.
+ */
+void
+signal_row_let_go(PlanCall *call, text *instance_id)
+{
+	NullableDatum args[] = {plan_arg(PointerGetDatum(instance_id))};
+
+	plan_run(call, &let_go, args);
 }
 
 /*

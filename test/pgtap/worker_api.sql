@@ -82,7 +82,8 @@ SELECT is((SELECT columns FROM layout WHERE name = 'sayiir_workflow_signals'), '
 kind text not null
 reason text
 requested_by text
-created_at timestamp with time zone not null', 'columns of sayiir_workflow_signals');
+created_at timestamp with time zone not null
+held boolean not null', 'columns of sayiir_workflow_signals');
 SELECT is((SELECT columns FROM layout WHERE name = 'sayiir_workflow_events'), 'instance_id text collate C not null
 signal_name text collate C not null
 id bigint not null identity
