@@ -25,11 +25,14 @@ WARNINGS  += $(if $(filter-out 0,$(WERROR)),-Werror)
 PG_CFLAGS  = -std=gnu99 $(WARNINGS)
 PG_CPPFLAGS = -DSAYIIR_PG_VERSION='"$(EXTVERSION)"'
 
-# Later: an optional libzstd for history, used where pkg-config knows it.
-# ifeq ($(shell pkg-config --exists libzstd 2>/dev/null && echo yes),yes)
-# PG_CPPFLAGS += -DUSE_LIBZSTD_HISTORY $(shell pkg-config --cflags libzstd)
-# SHLIB_LINK  += $(shell pkg-config --libs libzstd)
-# endif
+# History is stored as deltas where libzstd is there: by pkg-config, or where the compiler finds
+# it. WITH_LIBZSTD=no builds without it, and then every version is stored whole.
+LIBZSTD := $(if $(filter no,$(WITH_LIBZSTD)),,$(shell pkg-config --cflags --libs libzstd 2>/dev/null || \
+	{ printf '\043include <zstd.h>\n' | $(or $(CC),cc) -E - >/dev/null 2>&1 && echo -lzstd; }))
+ifneq ($(LIBZSTD),)
+PG_CPPFLAGS += -DUSE_LIBZSTD_HISTORY $(filter-out -l% -L%,$(LIBZSTD))
+SHLIB_LINK  += $(filter -l% -L%,$(LIBZSTD))
+endif
 
 # Our functions call each other, not those of the same name in another library: before 16, a
 # server gives all libraries one space of names.

@@ -65,6 +65,7 @@ CREATE TABLE sayiir_workflow_snapshots (
 	awaited_signal text,
 	waiting_since timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
 	position_hash bigint,
+	oldest_version integer NOT NULL DEFAULT 1,
 	CONSTRAINT sayiir_workflow_snapshots_pkey PRIMARY KEY (instance_id),
 	CONSTRAINT sayiir_workflow_snapshots_check CHECK (sayiir_is_snapshot(status, task_priority))
 )
@@ -92,6 +93,7 @@ COMMENT ON COLUMN sayiir_workflow_snapshots.updated_at IS 'transaction time of t
 COMMENT ON COLUMN sayiir_workflow_snapshots.awaited_signal IS 'name of the event that the workflow is parked for';
 COMMENT ON COLUMN sayiir_workflow_snapshots.waiting_since IS 'clock time of the save that brought the workflow to its present place';
 COMMENT ON COLUMN sayiir_workflow_snapshots.position_hash IS 'of the position inside one of Sayiir''s own snapshots: tells whether a save moves the workflow; NULL for an opaque snapshot';
+COMMENT ON COLUMN sayiir_workflow_snapshots.oldest_version IS 'oldest version in the history: more than 1 once it was pruned';
 COMMENT ON CONSTRAINT sayiir_workflow_snapshots_pkey ON sayiir_workflow_snapshots IS 'one row per workflow instance';
 COMMENT ON INDEX sayiir_workflow_snapshots_pkey IS 'instances in the order of their names';
 COMMENT ON CONSTRAINT sayiir_workflow_snapshots_check ON sayiir_workflow_snapshots IS 'known status, priority 1 to 5';
@@ -102,7 +104,16 @@ COMMENT ON CONSTRAINT sayiir_workflow_snapshots_check ON sayiir_workflow_snapsho
 CREATE INDEX sayiir_workflow_snapshots_status_idx ON sayiir_workflow_snapshots (status, instance_id);
 COMMENT ON INDEX sayiir_workflow_snapshots_status_idx IS 'instances of one status in the order of their names';
 
-CREATE TABLE sayiir_workflow_snapshot_history (
+-- For sayiir_delete_terminal. Only the save that ends a workflow has something to do with it.
+CREATE INDEX sayiir_workflow_snapshots_completed_at_idx ON sayiir_workflow_snapshots (completed_at)
+	WHERE completed_at IS NOT NULL;
+COMMENT ON INDEX sayiir_workflow_snapshots_completed_at_idx IS 'ended instances in the order in which they ended';
+
+/*
+ * The history as it is stored. It is read through sayiir_workflow_snapshot_history,
+ * which gives the snapshots themselves.
+ */
+CREATE TABLE sayiir_workflow_versions (
 	instance_id text COLLATE "C" NOT NULL,
 	version integer NOT NULL,
 	status text NOT NULL,
@@ -110,21 +121,27 @@ CREATE TABLE sayiir_workflow_snapshot_history (
 	data bytea NOT NULL,
 	data_hash bytea NOT NULL,
 	created_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
-	CONSTRAINT sayiir_workflow_snapshot_history_pkey PRIMARY KEY (instance_id, version),
-	CONSTRAINT sayiir_workflow_snapshot_history_check CHECK (sayiir_is_status(status))
+	size integer,
+	base integer,
+	untried smallint NOT NULL DEFAULT 0,
+	CONSTRAINT sayiir_workflow_versions_pkey PRIMARY KEY (instance_id, version),
+	CONSTRAINT sayiir_workflow_versions_check CHECK (sayiir_is_status(status))
 );
 
-COMMENT ON TABLE sayiir_workflow_snapshot_history IS 'one row per checkpoint: the snapshot as it was saved';
-COMMENT ON COLUMN sayiir_workflow_snapshot_history.instance_id IS 'name of the workflow instance';
-COMMENT ON COLUMN sayiir_workflow_snapshot_history.version IS 'number of the checkpoint, from 1, without a hole';
-COMMENT ON COLUMN sayiir_workflow_snapshot_history.status IS 'status that this checkpoint saved';
-COMMENT ON COLUMN sayiir_workflow_snapshot_history.current_task_id IS 'current task that this checkpoint saved';
-COMMENT ON COLUMN sayiir_workflow_snapshot_history.data IS 'the snapshot, byte for byte';
-COMMENT ON COLUMN sayiir_workflow_snapshot_history.data_hash IS 'SHA-256 of data';
-COMMENT ON COLUMN sayiir_workflow_snapshot_history.created_at IS 'transaction time of the checkpoint';
-COMMENT ON CONSTRAINT sayiir_workflow_snapshot_history_pkey ON sayiir_workflow_snapshot_history IS 'one row per checkpoint';
-COMMENT ON INDEX sayiir_workflow_snapshot_history_pkey IS 'checkpoints of an instance in their order';
-COMMENT ON CONSTRAINT sayiir_workflow_snapshot_history_check ON sayiir_workflow_snapshot_history IS 'known status';
+COMMENT ON TABLE sayiir_workflow_versions IS 'one row per checkpoint, as it is stored: whole, or as what differs from an earlier one';
+COMMENT ON COLUMN sayiir_workflow_versions.instance_id IS 'name of the workflow instance';
+COMMENT ON COLUMN sayiir_workflow_versions.version IS 'number of the checkpoint, from 1, without a hole';
+COMMENT ON COLUMN sayiir_workflow_versions.status IS 'status that this checkpoint saved';
+COMMENT ON COLUMN sayiir_workflow_versions.current_task_id IS 'current task that this checkpoint saved';
+COMMENT ON COLUMN sayiir_workflow_versions.data IS 'what is stored of the snapshot: itself, or a zstd frame, or nothing where it is that of the base';
+COMMENT ON COLUMN sayiir_workflow_versions.data_hash IS 'SHA-256 of the whole snapshot';
+COMMENT ON COLUMN sayiir_workflow_versions.created_at IS 'transaction time of the checkpoint';
+COMMENT ON COLUMN sayiir_workflow_versions.size IS 'bytes of the whole snapshot; NULL when data is the snapshot itself';
+COMMENT ON COLUMN sayiir_workflow_versions.base IS 'version whose snapshot is needed to read this one; NULL when it is stored whole';
+COMMENT ON COLUMN sayiir_workflow_versions.untried IS 'so many of the next checkpoints are stored whole without a try at less';
+COMMENT ON CONSTRAINT sayiir_workflow_versions_pkey ON sayiir_workflow_versions IS 'one row per checkpoint';
+COMMENT ON INDEX sayiir_workflow_versions_pkey IS 'checkpoints of an instance in their order';
+COMMENT ON CONSTRAINT sayiir_workflow_versions_check ON sayiir_workflow_versions IS 'known status';
 
 CREATE TABLE sayiir_workflow_tasks (
 	instance_id text COLLATE "C" NOT NULL,
@@ -262,7 +279,7 @@ COMMENT ON INDEX sayiir_workflow_ready_order_idx IS 'what can be claimed, by kin
 -- Rows are the user's: pg_dump carries them. One statement a table; two calls
 -- in one statement would update the same catalog row twice.
 SELECT pg_catalog.pg_extension_config_dump('sayiir_workflow_snapshots', '');
-SELECT pg_catalog.pg_extension_config_dump('sayiir_workflow_snapshot_history', '');
+SELECT pg_catalog.pg_extension_config_dump('sayiir_workflow_versions', '');
 SELECT pg_catalog.pg_extension_config_dump('sayiir_workflow_tasks', '');
 SELECT pg_catalog.pg_extension_config_dump('sayiir_workflow_claims', '');
 SELECT pg_catalog.pg_extension_config_dump('sayiir_workflow_signals', '');
@@ -665,6 +682,105 @@ AS 'MODULE_PATHNAME', 'sayiir_prune_events';
 REVOKE ALL ON FUNCTION sayiir_prune_events(interval, integer) FROM PUBLIC;
 COMMENT ON FUNCTION sayiir_prune_events(interval, integer)
 IS 'delete old events of instances that do not exist: how many';
+
+---------------------------------------------------------------------------
+-- Functions for the history
+---------------------------------------------------------------------------
+
+CREATE FUNCTION sayiir_history_data(
+	instance_id text,
+	version integer)
+RETURNS bytea
+LANGUAGE C STABLE PARALLEL RESTRICTED SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_history_data';
+REVOKE ALL ON FUNCTION sayiir_history_data(text, integer) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_history_data(text, integer)
+IS 'the snapshot of a version, byte for byte; readers of sayiir_workflow_snapshot_history need it';
+
+CREATE FUNCTION sayiir_history(
+	instance_id text,
+	after integer = NULL,
+	max_rows integer = NULL)
+RETURNS TABLE (
+	history_version integer,
+	status text,
+	current_task_id bytea,
+	data_hash bytea,
+	size integer,
+	stored_size integer,
+	created_at timestamptz)
+LANGUAGE C STABLE PARALLEL RESTRICTED SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_history';
+REVOKE ALL ON FUNCTION sayiir_history(text, integer, integer) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_history(text, integer, integer)
+IS 'the versions of an instance in their order, without their bytes';
+
+CREATE FUNCTION sayiir_history_stats()
+RETURNS TABLE (
+	status text,
+	instances bigint,
+	versions bigint,
+	whole bigint,
+	deltas bigint,
+	stored_bytes bigint,
+	snapshot_bytes bigint)
+LANGUAGE C STABLE PARALLEL RESTRICTED SECURITY DEFINER ROWS 5
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_history_stats';
+REVOKE ALL ON FUNCTION sayiir_history_stats() FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_history_stats()
+IS 'how many versions are kept, in how many bytes, and how many bytes they stand for, by the status of their instance';
+
+CREATE FUNCTION sayiir_fork(
+	instance_id text,
+	version integer,
+	new_instance_id text)
+RETURNS integer
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_fork';
+REVOKE ALL ON FUNCTION sayiir_fork(text, integer, text) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_fork(text, integer, text)
+IS 'a new instance that begins with a version of another and the outputs known then: returns its version';
+
+CREATE FUNCTION sayiir_prune_history(
+	keep_versions integer = NULL,
+	older_than interval = NULL,
+	status text = NULL,
+	batch integer = 1000)
+RETURNS bigint
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_prune_history';
+REVOKE ALL ON FUNCTION sayiir_prune_history(integer, interval, text, integer) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_prune_history(integer, interval, text, integer)
+IS 'delete the oldest versions of each instance that are beyond all given limits: how many, 0 when there are no more';
+
+CREATE FUNCTION sayiir_delete_terminal(
+	older_than interval,
+	batch integer = 1000)
+RETURNS bigint
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_delete_terminal';
+REVOKE ALL ON FUNCTION sayiir_delete_terminal(interval, integer) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_delete_terminal(interval, integer)
+IS 'delete instances that ended longer ago, with all that hangs on them: how many, 0 when there are no more';
+
+-- The name and the columns by which clients read the history
+CREATE VIEW sayiir_workflow_snapshot_history AS
+SELECT
+	v.instance_id,
+	v.version,
+	v.status,
+	v.current_task_id,
+	sayiir_history_data(v.instance_id, v.version) AS data,
+	v.data_hash,
+	v.created_at
+FROM sayiir_workflow_versions AS v;
+COMMENT ON VIEW sayiir_workflow_snapshot_history IS 'one row per checkpoint: the snapshot as it was saved';
 
 ---------------------------------------------------------------------------
 -- Views for operators: never the bytes, so that a reader may be granted them

@@ -5,8 +5,8 @@
  *		history and task rows.
  *
  * Invariants, after every commit:
- *	I1	the versions of an instance are 1..N without a hole, and its snapshot
- *		row says N;
+ *	I1	the versions of an instance are 1..N without a hole, or what retention.c
+ *		has left of them, M..N, and its snapshot row says M and N;
  *	I2	data_hash is the SHA-256 of data, and status and data_hash of the
  *		snapshot row are those of version N;
  *	I3	no history or task row without a snapshot row; an ended instance has
@@ -142,6 +142,23 @@ checkpoint_save(PlanCall *call, Checkpoint *save)
 }
 
 /*
+ * checkpoint_create writes the first version of an instance.  Returns false, and
+ * writes nothing, when there is one of this id, also when another session was
+ * about to create it.
+ */
+bool
+checkpoint_create(PlanCall *call, Checkpoint *save)
+{
+	Datum		data_hash = digest_of_data(save->data);
+	SnapshotWritten written;
+
+	if (!snapshot_row_insert(call, save, data_hash, &written))
+		return false;
+	save_version(call, save, data_hash, &written);
+	return true;
+}
+
+/*
  * checkpoint_lock locks the snapshot row of an instance and reads it.  Returns
  * false when there is none.
  */
@@ -149,6 +166,16 @@ bool
 checkpoint_lock(PlanCall *call, text *instance_id, Instance *instance)
 {
 	return snapshot_row_lock(call, instance_id, instance);
+}
+
+/*
+ * checkpoint_try_lock is checkpoint_lock without waiting: it returns false also
+ * when somebody else has the row.
+ */
+bool
+checkpoint_try_lock(PlanCall *call, text *instance_id, Instance *instance)
+{
+	return snapshot_row_try_lock(call, instance_id, instance);
 }
 
 /*
@@ -228,6 +255,21 @@ checkpoint_wake(PlanCall *call, const Instance *instance)
 	if (ready_refresh(call, instance->instance_id))
 		wakeup_ready(instance->instance_id, instance->current_task_id,
 					 instance->definition_hash, DatumGetArrayTypeP(instance->task_tags));
+}
+
+/*
+ * checkpoint_prune deletes the versions of a locked instance up to this one,
+ * which is not its newest, and returns how many they were: 0 when what is stored
+ * of them is corrupted and later ones need it.
+ */
+int64
+checkpoint_prune(PlanCall *call, text *instance_id, int version)
+{
+	int64		cut = history_cut(call, instance_id, version);
+
+	if (cut > 0)
+		snapshot_row_pruned(call, instance_id, version + 1);
+	return cut;
 }
 
 /*
@@ -330,6 +372,8 @@ save_tasks(PlanCall *call, const Checkpoint *save, const SnapshotWritten *writte
 	int			version = written->version;
 	bool		just_completed = false;
 
+	if (save->tasks_of != NULL)
+		task_row_copy(call, save->tasks_of, save->tasks_version, save->instance_id, version);
 	if (save->noutputs > 0)
 		task_row_complete_all(call, save->instance_id, save->outputs, save->noutputs, version);
 

@@ -53,6 +53,9 @@ typedef struct Checkpoint
 	Datum		data;			/* bytea */
 	int			expected_version;	/* or VERSION_NOT_EXPECTED */
 	NullableDatum claim_token;	/* uuid; NULL: not under a claim */
+	text	   *tasks_of;		/* a new instance begins with the completed tasks
+								 * of this one, NULL for none */
+	int			tasks_version;	/* as they were at this version of it */
 
 	ClaimFate	claim;
 	NullableDatum claim_worker; /* text; who has the next task from the start */
@@ -88,12 +91,15 @@ typedef struct CheckpointOutcome
 
 extern void checkpoint_init(Checkpoint *save);
 extern CheckpointOutcome checkpoint_save(PlanCall *call, Checkpoint *save);
+extern bool checkpoint_create(PlanCall *call, Checkpoint *save);
 extern bool checkpoint_lock(PlanCall *call, text *instance_id, Instance *instance);
+extern bool checkpoint_try_lock(PlanCall *call, text *instance_id, Instance *instance);
 extern void checkpoint_of_instance(const Instance *instance, Checkpoint *save);
 extern int	checkpoint_write(PlanCall *call, Checkpoint *save);
 extern int	checkpoint_add_result(PlanCall *call, const Instance *instance, NullableDatum data,
 								  bool count, Datum task_id, Datum output);
 extern void checkpoint_wake(PlanCall *call, const Instance *instance);
+extern int64 checkpoint_prune(PlanCall *call, text *instance_id, int version);
 extern bool checkpoint_delete(PlanCall *call, text *instance_id);
 
 #endif							/* SAYIIR_CHECKPOINT_H */

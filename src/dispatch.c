@@ -523,4 +523,6 @@ put_claimed(PlanCall *call, const Request *request, const Instance *instance,
 		nulls[CLAIMED_TASK_IDS] = nulls[CLAIMED_OUTPUTS] = true;
 
 	tuplestore_putvalues(request->rsinfo->setResult, request->rsinfo->setDesc, values, nulls);
+	/* The row is copied, and there may be many of them */
+	pfree(DatumGetPointer(values[CLAIMED_DATA]));
 }

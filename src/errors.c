@@ -54,6 +54,21 @@ error_history_lost(text *instance_id, int version)
 }
 
 /*
+ * error_history_corrupt raises XX001: what is stored of a version does not give
+ * the bytes that were saved.
+ */
+void
+error_history_corrupt(text *instance_id, int version)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("version %d of workflow instance \"%s\" is corrupted in the history",
+					version, text_to_cstring(instance_id)),
+			 errdetail("Its stored bytes do not give the snapshot whose SHA-256 is beside them."),
+			 errhint("sayiir_check_integrity tells which other versions are; load another one, or restore a backup.")));
+}
+
+/*
  * error_version_conflict raises SY001: the stored version is not the one that
  * the caller built on.  A missing instance counts as version 0.
  */

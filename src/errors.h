@@ -21,6 +21,7 @@
 pg_noreturn extern void error_no_instance(text *instance_id);
 pg_noreturn extern void error_no_version(text *instance_id, int version);
 pg_noreturn extern void error_history_lost(text *instance_id, int version);
+pg_noreturn extern void error_history_corrupt(text *instance_id, int version);
 pg_noreturn extern void error_version_conflict(text *instance_id, int expected, int found);
 pg_noreturn extern void error_paused(text *instance_id);
 pg_noreturn extern void error_wrong_state(text *instance_id, SnapshotStatus status,

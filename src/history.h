@@ -31,6 +31,8 @@ extern bool history_find(PlanCall *call, text *instance_id, int version,
 						 HistoryVersion *found);
 extern bool history_read(PlanCall *call, text *instance_id, int version,
 						 HistoryVersion *found, Datum *data);
+extern bool history_is_sound(PlanCall *call, text *instance_id, int version);
+extern int64 history_cut(PlanCall *call, text *instance_id, int version);
 extern void history_delete(PlanCall *call, text *instance_id);
 
 #endif							/* SAYIIR_HISTORY_H */

@@ -85,6 +85,22 @@ plan_begin_reading(PlanCall *call, FunctionCallInfo fcinfo)
 }
 
 /*
+ * plan_begin_inside starts a part of a call for which the rows of the outer one
+ * stay, such as a receiver of plan_for_each; what it reads goes with its own
+ * plan_end.
+ */
+void
+plan_begin_inside(PlanCall *call, const PlanCall *outer)
+{
+	*call = *outer;
+	call->caller = CurrentMemoryContext;
+	call->rows = NULL;
+	call->nrows = 0;
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+}
+
+/*
  * plan_end ends what plan_begin started; rows of the call are gone then.  An
  * error needs no plan_end: the abort of the transaction cleans up.
  */

@@ -48,6 +48,7 @@ typedef bool (*PlanRowReceiver) (PlanCall *call, uint64 row, void *arg);
 
 extern void plan_begin(PlanCall *call, FunctionCallInfo fcinfo);
 extern void plan_begin_reading(PlanCall *call, FunctionCallInfo fcinfo);
+extern void plan_begin_inside(PlanCall *call, const PlanCall *outer);
 extern void plan_end(PlanCall *call);
 extern uint64 plan_run(PlanCall *call, PlanStatement *statement, const NullableDatum *args);
 extern void plan_for_each(PlanCall *call, PlanStatement *statement, const NullableDatum *args,

@@ -15,7 +15,15 @@ typedef enum NotifyMode
 	NOTIFY_TRANSACTIONAL
 } NotifyMode;
 
+/* Values of sayiir.history */
+typedef enum HistoryMode
+{
+	HISTORY_FULL,
+	HISTORY_DELTA
+} HistoryMode;
+
 extern int	setting_notify;		/* a NotifyMode */
+extern int	setting_history;	/* a HistoryMode */
 
 extern void settings_init(void);
 

@@ -156,6 +156,15 @@ static PlanStatement delay_snapshot = {
 	.argtypes = {TEXTOID, TIMESTAMPTZOID},
 };
 
+static PlanStatement prune_snapshot = {
+	.sql =
+	"UPDATE @.sayiir_workflow_snapshots AS s SET oldest_version = $2"
+	" WHERE s.instance_id = $1",
+	.expected = SPI_OK_UPDATE,
+	.nargs = 2,
+	.argtypes = {TEXTOID, INT4OID},
+};
+
 static PlanStatement delete_snapshot = {
 	.sql =
 	"DELETE FROM @.sayiir_workflow_snapshots AS s WHERE s.instance_id = $1",
@@ -284,6 +293,22 @@ snapshot_row_exists(PlanCall *call, text *instance_id)
 	NullableDatum args[] = {plan_arg(PointerGetDatum(instance_id))};
 
 	return plan_run(call, &find_snapshot, args) > 0;
+}
+
+/*
+ * snapshot_row_pruned says of a locked row from which version on the history is
+ * kept.
+ */
+void
+snapshot_row_pruned(PlanCall *call, text *instance_id, int oldest_version)
+{
+	NullableDatum args[] = {
+		plan_arg(PointerGetDatum(instance_id)),
+		plan_arg(Int32GetDatum(oldest_version)),
+	};
+
+	if (plan_run(call, &prune_snapshot, args) != 1)
+		error_suppressed(instance_id, "sayiir_workflow_snapshots");
 }
 
 /*

@@ -31,6 +31,7 @@ extern int	snapshot_row_add_result(PlanCall *call, text *instance_id, bool count
 extern bool snapshot_row_lock(PlanCall *call, text *instance_id, Instance *instance);
 extern bool snapshot_row_try_lock(PlanCall *call, text *instance_id, Instance *instance);
 extern bool snapshot_row_exists(PlanCall *call, text *instance_id);
+extern void snapshot_row_pruned(PlanCall *call, text *instance_id, int oldest_version);
 extern void snapshot_row_delay(PlanCall *call, text *instance_id, Datum until);
 extern bool snapshot_row_delete(PlanCall *call, text *instance_id);
 

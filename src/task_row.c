@@ -128,6 +128,30 @@ static PlanStatement load_outputs = {
 	.argtypes = {TEXTOID, INT4OID},
 };
 
+static PlanStatement count_completed = {
+	.sql =
+	"SELECT count(*)::int4 FROM @.sayiir_workflow_tasks AS t"
+	" WHERE t.instance_id = $1 AND t.status = 'completed'"
+	" AND COALESCE(t.completed_version, 0) <= $2",
+	.expected = SPI_OK_SELECT,
+	.nargs = 2,
+	.argtypes = {TEXTOID, INT4OID},
+};
+
+/* The outputs do not pass through this library */
+static PlanStatement copy_completed = {
+	.sql =
+	"INSERT INTO @.sayiir_workflow_tasks"
+	" (instance_id, task_id, status, worker_id, started_at, completed_at, output, completed_version)"
+	" SELECT $3, t.task_id, t.status, t.worker_id, t.started_at, t.completed_at, t.output, $4"
+	" FROM @.sayiir_workflow_tasks AS t"
+	" WHERE t.instance_id = $1 AND t.status = 'completed'"
+	" AND COALESCE(t.completed_version, 0) <= $2",
+	.expected = SPI_OK_INSERT,
+	.nargs = 4,
+	.argtypes = {TEXTOID, INT4OID, TEXTOID, INT4OID},
+};
+
 static PlanStatement delete_all = {
 	.sql =
 	"DELETE FROM @.sayiir_workflow_tasks AS t WHERE t.instance_id = $1",
@@ -305,6 +329,38 @@ task_row_load_outputs(PlanCall *call, text *instance_id, int version,
 	*outputs = PointerGetDatum(construct_array(values, (int) n, BYTEAOID, -1,
 											   false, TYPALIGN_INT));
 	return true;
+}
+
+/*
+ * task_row_count returns how many tasks were completed by this version.
+ */
+int
+task_row_count(PlanCall *call, text *instance_id, int version)
+{
+	NullableDatum args[] = {
+		plan_arg(PointerGetDatum(instance_id)),
+		plan_arg(Int32GetDatum(version)),
+	};
+
+	plan_run(call, &count_completed, args);
+	return DatumGetInt32(plan_value(call, 0, 1).value);
+}
+
+/*
+ * task_row_copy gives an instance that has no tasks yet those that another one
+ * had completed by a version, as completed by its own.
+ */
+void
+task_row_copy(PlanCall *call, text *from, int from_version, text *to, int to_version)
+{
+	NullableDatum args[] = {
+		plan_arg(PointerGetDatum(from)),
+		plan_arg(Int32GetDatum(from_version)),
+		plan_arg(PointerGetDatum(to)),
+		plan_arg(Int32GetDatum(to_version)),
+	};
+
+	plan_run(call, &copy_completed, args);
 }
 
 /*

@@ -30,6 +30,9 @@ extern bool task_row_load_outputs(PlanCall *call, text *instance_id, int version
 								  Datum data, Datum *task_ids, Datum *outputs);
 extern void task_row_close_all(PlanCall *call, text *instance_id, SnapshotStatus ended,
 							   NullableDatum error, int version);
+extern int	task_row_count(PlanCall *call, text *instance_id, int version);
+extern void task_row_copy(PlanCall *call, text *from, int from_version,
+						  text *to, int to_version);
 extern void task_row_delete_all(PlanCall *call, text *instance_id);
 
 #endif							/* SAYIIR_TASK_ROW_H */
