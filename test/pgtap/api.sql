@@ -56,6 +56,28 @@ INSERT INTO want VALUES
 	('sayiir_decode_hint',
 		'payload text',
 		'TABLE(instance_id text, task_id bytea, definition_hash bytea, tags text[])', 'stable', 'safe'),
+	-- The history
+	('sayiir_history_data',
+		'instance_id text, version integer',
+		'bytea', 'stable', 'restricted'),
+	('sayiir_history',
+		'instance_id text, after integer DEFAULT NULL::integer, max_rows integer DEFAULT NULL::integer',
+		'TABLE(history_version integer, status text, current_task_id bytea, data_hash bytea, size integer, '
+		'stored_size integer, created_at timestamp with time zone)', 'stable', 'restricted'),
+	('sayiir_history_stats',
+		'',
+		'TABLE(status text, instances bigint, versions bigint, whole bigint, deltas bigint, stored_bytes bigint, '
+		'snapshot_bytes bigint)', 'stable', 'restricted'),
+	('sayiir_fork',
+		'instance_id text, version integer, new_instance_id text',
+		'integer', 'volatile', 'unsafe'),
+	('sayiir_prune_history',
+		'keep_versions integer DEFAULT NULL::integer, older_than interval DEFAULT NULL::interval, '
+		'status text DEFAULT NULL::text, batch integer DEFAULT 1000',
+		'bigint', 'volatile', 'unsafe'),
+	('sayiir_delete_terminal',
+		'older_than interval, batch integer DEFAULT 1000',
+		'bigint', 'volatile', 'unsafe'),
 	-- Claims
 	('sayiir_claim_task',
 		'instance_id text, task_id bytea, worker_id text, ttl interval DEFAULT NULL::interval',

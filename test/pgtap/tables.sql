@@ -18,9 +18,9 @@ CREATE TEMP VIEW layout AS
 	JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_collation l ON l.oid = a.attcollation
 	WHERE c.relnamespace = 'public'::regnamespace GROUP BY c.oid, c.relname;
 
-SELECT plan(62);
+SELECT plan(64);
 
-SELECT has_table(t) FROM unnest('{sayiir_workflow_snapshots,sayiir_workflow_snapshot_history,sayiir_workflow_tasks,sayiir_workflow_claims,sayiir_workflow_signals,sayiir_workflow_events}'::name[]) t;
+SELECT has_table(t) FROM unnest('{sayiir_workflow_snapshots,sayiir_workflow_versions,sayiir_workflow_tasks,sayiir_workflow_claims,sayiir_workflow_signals,sayiir_workflow_events}'::name[]) t;
 SELECT is_empty($$SELECT name FROM member WHERE relkind NOT IN ('r', 'v', 'S') OR relpersistence <> 'p'$$, 'nothing unlogged, nothing partitioned');
 
 -- What else the worker protocol keeps with a snapshot stands behind the columns of the store.
@@ -49,6 +49,18 @@ current_task_id bytea
 data bytea
 data_hash bytea
 created_at timestamp with time zone', 'columns of sayiir_workflow_snapshot_history');
+SELECT has_view('sayiir_workflow_snapshot_history', 'the history is read through a view');
+SELECT is((SELECT columns FROM layout WHERE name = 'sayiir_workflow_versions'),
+'instance_id text collate C
+version integer
+status text
+current_task_id bytea
+data bytea
+data_hash bytea
+created_at timestamp with time zone
+size integer
+base integer
+untried smallint', 'columns of sayiir_workflow_versions');
 SELECT is((SELECT columns FROM layout WHERE name = 'sayiir_workflow_tasks'),
 'instance_id text collate C
 task_id bytea
@@ -84,14 +96,14 @@ created_at timestamp with time zone', 'columns of sayiir_workflow_events');
 SELECT col_is_pk('sayiir_workflow_snapshots', 'instance_id');
 SELECT col_is_pk('sayiir_workflow_claims', 'instance_id');
 SELECT col_is_pk('sayiir_workflow_signals', ARRAY['instance_id', 'kind']);
-SELECT col_is_pk('sayiir_workflow_snapshot_history', ARRAY['instance_id', 'version']);
+SELECT col_is_pk('sayiir_workflow_versions', ARRAY['instance_id', 'version']);
 SELECT col_is_pk('sayiir_workflow_tasks', ARRAY['instance_id', 'task_id']);
 SELECT is_empty($$SELECT name FROM member m WHERE relkind = 'r' AND (relreplident <> 'd'
 	OR NOT EXISTS (SELECT FROM pg_index WHERE indrelid = m.oid AND indisprimary))$$, 'every table has a primary key, and it is the replica identity');
 
 SELECT col_not_null('sayiir_workflow_snapshots', c, 'snapshots.' || c || ' is never NULL')
 FROM unnest('{status,definition_hash,completed_task_count,task_priority,task_tags,history_version,data_hash,started_at,updated_at}'::name[]) c;
-SELECT col_not_null('sayiir_workflow_snapshot_history', c, 'history.' || c || ' is never NULL')
+SELECT col_not_null('sayiir_workflow_versions', c, 'history.' || c || ' is never NULL')
 FROM unnest('{status,data,data_hash,created_at}'::name[]) c;
 SELECT col_not_null('sayiir_workflow_tasks', 'status', 'tasks.status is never NULL');
 SELECT col_default_is('sayiir_workflow_snapshots', 'task_priority', '3', 'the default priority is 3');
@@ -104,7 +116,7 @@ SELECT lives_ok(format('UPDATE sayiir_workflow_snapshots SET status = %L', s), '
 FROM unnest('{InProgress,Paused,Completed,Failed,Cancelled}'::text[]) s;
 SELECT throws_ok(format('UPDATE sayiir_workflow_snapshots SET status = %L', s), '23514', NULL, format('a snapshot may not be «%s»', s))
 FROM unnest('{pending,inprogress,""}'::text[]) s;
-SELECT throws_ok($$UPDATE sayiir_workflow_snapshot_history SET status = 'active'$$, '23514', NULL, 'a version may not be active');
+SELECT throws_ok($$UPDATE sayiir_workflow_versions SET status = 'active'$$, '23514', NULL, 'a version may not be active');
 SELECT results_eq($$SELECT s FROM unnest('{pending,active,completed,failed,cancelled,Completed,"",InProgress}'::text[]) s WHERE sayiir_is_task_status(s)$$,
 	$$SELECT unnest('{pending,active,completed,failed,cancelled}'::text[])$$, 'the statuses of a task');
 SELECT is((SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'sayiir_workflow_tasks'::regclass AND contype = 'c'),
@@ -114,10 +126,10 @@ SELECT throws_ok(format('UPDATE sayiir_workflow_snapshots SET task_priority = %s
 FROM unnest('{0,6}'::integer[]) p;
 
 SELECT is_empty($$SELECT s.seqrelid::regclass FROM pg_sequence s JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = s.seqrelid
-	JOIN member m ON d.refobjid = m.oid AND m.name IN ('sayiir_workflow_snapshots', 'sayiir_workflow_snapshot_history', 'sayiir_workflow_tasks')$$,
+	JOIN member m ON d.refobjid = m.oid AND m.name IN ('sayiir_workflow_snapshots', 'sayiir_workflow_versions', 'sayiir_workflow_tasks')$$,
 	'no sequence in the three tables of the store');
 SELECT is_empty($$SELECT a.attname FROM pg_attribute a JOIN member m ON m.oid = a.attrelid AND (a.attidentity <> '' OR a.attgenerated <> '')
-	AND m.name IN ('sayiir_workflow_snapshots', 'sayiir_workflow_snapshot_history', 'sayiir_workflow_tasks')$$, 'no identity, no generated column in them');
+	AND m.name IN ('sayiir_workflow_snapshots', 'sayiir_workflow_versions', 'sayiir_workflow_tasks')$$, 'no identity, no generated column in them');
 -- An index over a column that every save changes would make every save rewrite every index.
 SELECT is_empty($$SELECT i.indexrelid::regclass, a.attname FROM pg_index i JOIN member m ON m.oid = i.indrelid
 	JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid AND d.refclassid = 'pg_class'::regclass AND d.refobjid = m.oid

@@ -122,8 +122,8 @@ SELECT is_empty($$SELECT l.name FROM layout l WHERE l.relkind = 'r' AND l.name L
 
 -- Views: one row per instance, the queue by priority and tags; never the bytes.
 SELECT has_view(v, v || ' is a view') FROM unnest('{sayiir_workflows,sayiir_queue}'::name[]) v;
-SELECT is_empty($$SELECT l.name, a.attname FROM layout l JOIN pg_attribute a ON a.attrelid = l.oid AND a.attnum > 0 WHERE l.relkind = 'v' AND l.name LIKE 'sayiir%' AND a.atttypid IN ('bytea'::regtype, 'bytea[]'::regtype, 'uuid'::regtype)$$,
-	'no view shows bytes, or a token');
+SELECT is_empty($$SELECT l.name, a.attname FROM layout l JOIN pg_attribute a ON a.attrelid = l.oid AND a.attnum > 0 WHERE l.relkind = 'v' AND l.name LIKE 'sayiir%' AND l.name <> 'sayiir_workflow_snapshot_history' AND a.atttypid IN ('bytea'::regtype, 'bytea[]'::regtype, 'uuid'::regtype)$$,
+	'no view but that of the history shows bytes, or a token');
 SELECT has_column('sayiir_workflows'::name, c, 'sayiir_workflows has ' || c) FROM unnest('{instance_id,status,current_task_id,age}'::name[]) c;
 SELECT has_column('sayiir_queue'::name, c, 'sayiir_queue has ' || c) FROM unnest('{task_priority,task_tags,ready,delayed,claimed,expired}'::name[]) c;
 SELECT is_empty($$SELECT c.relname FROM pg_class c WHERE c.relname IN ('sayiir_workflows', 'sayiir_queue') AND 'security_invoker=true' = ANY (coalesce(c.reloptions, '{}'))$$, 'they are read with their owner''s rights');

@@ -33,11 +33,11 @@ CREATE EXTENSION sayiir_pg SCHEMA target;
 SELECT * FROM qa.there;
 DROP VIEW target.sayiir_workflow_tasks;
 SET ROLE regress_sayiir_other;
-CREATE SEQUENCE target.sayiir_workflow_snapshot_history;
+CREATE SEQUENCE target.sayiir_workflow_versions;
 RESET ROLE;
 CREATE EXTENSION sayiir_pg SCHEMA target;
 SELECT * FROM qa.there;
-DROP SEQUENCE target.sayiir_workflow_snapshot_history;
+DROP SEQUENCE target.sayiir_workflow_versions;
 
 -- an index with the name of every index of the extension, one at a time
 CREATE EXTENSION sayiir_pg;
@@ -86,7 +86,7 @@ DROP EXTENSION sayiir_pg;
 
 -- The seed's tables stay in public and the extension lives beside them: neither touches the other.
 CREATE TABLE public.sayiir_workflow_snapshots (instance_id text PRIMARY KEY, status text);
-CREATE TABLE public.sayiir_workflow_snapshot_history (instance_id text, version int);
+CREATE TABLE public.sayiir_workflow_versions (instance_id text, version int);
 CREATE TABLE public.sayiir_workflow_tasks (instance_id text, task_id bytea);
 INSERT INTO public.sayiir_workflow_snapshots VALUES ('old', 'InProgress');
 CREATE EXTENSION sayiir_pg SCHEMA target;
@@ -96,11 +96,11 @@ SELECT history_version FROM target.sayiir_load_snapshot('old');
 SELECT * FROM target.sayiir_list_snapshots();
 SELECT target.sayiir_delete_snapshot('old');
 TABLE public.sayiir_workflow_snapshots;
-SELECT count(*) FROM public.sayiir_workflow_snapshot_history;
+SELECT count(*) FROM public.sayiir_workflow_versions;
 SELECT count(*) FROM public.sayiir_workflow_tasks;
 DROP EXTENSION sayiir_pg;
 TABLE public.sayiir_workflow_snapshots;
-DROP TABLE public.sayiir_workflow_snapshots, public.sayiir_workflow_snapshot_history, public.sayiir_workflow_tasks;
+DROP TABLE public.sayiir_workflow_snapshots, public.sayiir_workflow_versions, public.sayiir_workflow_tasks;
 
 DROP SCHEMA qa CASCADE;
 DROP SCHEMA target;

@@ -7,7 +7,7 @@ CREATE EXTENSION sayiir_pg;
 -- versions
 SELECT qa.sv('v');
 UPDATE sayiir_workflow_snapshots SET history_version = 2147483646 WHERE instance_id = 'v';
-UPDATE sayiir_workflow_snapshot_history SET version = 2147483646 WHERE instance_id = 'v';
+UPDATE sayiir_workflow_versions SET version = 2147483646 WHERE instance_id = 'v';
 SELECT qa.sv('v', p_data => '\x02');
 SELECT qa.whole() AS before \gset
 SELECT qa.try($$SELECT qa.sv('v', p_data => '\x03')$$);
@@ -40,7 +40,7 @@ SELECT completed_task_count, history_version FROM sayiir_load_snapshot('c');
 
 -- no sequence among the members of the three tables, so none that is burned
 SELECT count(*) FROM pg_sequence s JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = s.seqrelid
-WHERE d.refobjid IN ('sayiir_workflow_snapshots'::regclass, 'sayiir_workflow_snapshot_history'::regclass, 'sayiir_workflow_tasks'::regclass);
+WHERE d.refobjid IN ('sayiir_workflow_snapshots'::regclass, 'sayiir_workflow_versions'::regclass, 'sayiir_workflow_tasks'::regclass);
 
 SELECT qa.unsound();
 DROP SCHEMA qa CASCADE;

@@ -52,7 +52,7 @@ CREATE FUNCTION evil.to_evil(pg_catalog.bytea) RETURNS evil.bytea LANGUAGE sql A
 CREATE CAST (pg_catalog.bytea AS evil.bytea) WITH FUNCTION evil.to_evil(pg_catalog.bytea) AS IMPLICIT;
 -- tables of the same names
 CREATE TABLE evil.sayiir_workflow_snapshots (instance_id pg_catalog.text PRIMARY KEY, status pg_catalog.text DEFAULT 'Completed', history_version integer DEFAULT 42);
-CREATE TABLE evil.sayiir_workflow_snapshot_history (LIKE evil.sayiir_workflow_snapshots);
+CREATE TABLE evil.sayiir_workflow_versions (LIKE evil.sayiir_workflow_snapshots);
 CREATE TABLE evil.sayiir_workflow_tasks (LIKE evil.sayiir_workflow_snapshots);
 INSERT INTO evil.sayiir_workflow_snapshots VALUES ('h', 'Completed', 42);
 -- functions with the names and arguments of the extension's
@@ -74,7 +74,7 @@ SET search_path = evil, public, pg_catalog;
 \i :calls
 -- pg_temp comes first by itself, for tables and types
 CREATE TEMP TABLE sayiir_workflow_snapshots (LIKE evil.sayiir_workflow_snapshots);
-CREATE TEMP TABLE sayiir_workflow_snapshot_history (LIKE evil.sayiir_workflow_snapshots);
+CREATE TEMP TABLE sayiir_workflow_versions (LIKE evil.sayiir_workflow_snapshots);
 CREATE TEMP TABLE sayiir_workflow_tasks (LIKE evil.sayiir_workflow_snapshots);
 \i :calls
 SET search_path = pg_temp, evil, pg_catalog, public;
@@ -92,7 +92,7 @@ SET client_min_messages = warning;
 SET ROLE regress_sayiir_evil;
 SET search_path = evil, pg_temp, public, pg_catalog;
 CREATE TEMP TABLE sayiir_workflow_snapshots (LIKE evil.sayiir_workflow_snapshots);
-CREATE TEMP TABLE sayiir_workflow_snapshot_history (LIKE evil.sayiir_workflow_snapshots);
+CREATE TEMP TABLE sayiir_workflow_versions (LIKE evil.sayiir_workflow_snapshots);
 CREATE TEMP TABLE sayiir_workflow_tasks (LIKE evil.sayiir_workflow_snapshots);
 CREATE TEMP TABLE pg_class (LIKE evil.sayiir_workflow_snapshots);
 \i :calls
@@ -108,7 +108,7 @@ SET search_path = evil, public, pg_catalog;
 RESET ROLE;
 SET search_path = evil, public, pg_catalog;
 ALTER TABLE public.sayiir_workflow_snapshots SET (fillfactor = 60);
-ALTER TABLE public.sayiir_workflow_snapshot_history SET (fillfactor = 60);
+ALTER TABLE public.sayiir_workflow_versions SET (fillfactor = 60);
 ALTER TABLE public.sayiir_workflow_tasks SET (fillfactor = 60);
 SET ROLE regress_sayiir_evil;
 \i :calls
@@ -117,7 +117,7 @@ RESET search_path;
 
 -- The other tables were neither read nor written.
 TABLE evil.sayiir_workflow_snapshots;
-SELECT count(*) FROM evil.sayiir_workflow_snapshot_history;
+SELECT count(*) FROM evil.sayiir_workflow_versions;
 SELECT count(*) FROM pg_temp.sayiir_workflow_snapshots;
 SELECT count(*) FROM public.sayiir_workflow_snapshots;
 

@@ -19,7 +19,7 @@ BEGIN
 		'%1$I.sayiir_task_id(''a'') = qa.t(''a'')',
 		'(SELECT h.instance_id FROM %1$I.sayiir_decode_hint(qa.hint(''smoke'', qa.t(''a''), qa.t(''wf''), ''{}'')) h)',
 		'(SELECT count(*) FROM %1$I.sayiir_check_integrity())',
-		'(SELECT count(*) FROM %1$I.sayiir_workflow_snapshots, %1$I.sayiir_workflow_snapshot_history, %1$I.sayiir_workflow_tasks)',
+		'(SELECT count(*) FROM %1$I.sayiir_workflow_snapshots, %1$I.sayiir_workflow_versions, %1$I.sayiir_workflow_tasks)',
 		'%1$I.sayiir_delete_snapshot(''smoke'')',
 		'(SELECT count(*) FROM %1$I.sayiir_list_snapshots())']
 	LOOP

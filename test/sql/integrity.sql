@@ -52,46 +52,46 @@ END $$;
 -- A store that is wrong about a status is wrong about who can be claimed, too, and says so (I6).
 -- I1
 CALL qa.four('hole');
-CALL qa.plant('hole', $$DELETE FROM sayiir_workflow_snapshot_history WHERE instance_id = %L AND version = 2$$);
+CALL qa.plant('hole', $$DELETE FROM sayiir_workflow_versions WHERE instance_id = %L AND version = 2$$);
 CALL qa.four('two holes');
-CALL qa.plant('two holes', $$UPDATE sayiir_workflow_snapshot_history SET version = version + 100 WHERE instance_id = %L AND version > 2$$,
-	$$UPDATE sayiir_workflow_snapshot_history SET version = 5 WHERE instance_id = %L AND version = 103$$,
-	$$UPDATE sayiir_workflow_snapshot_history SET version = 9 WHERE instance_id = %L AND version = 104$$,
+CALL qa.plant('two holes', $$UPDATE sayiir_workflow_versions SET version = version + 100 WHERE instance_id = %L AND version > 2$$,
+	$$UPDATE sayiir_workflow_versions SET version = 5 WHERE instance_id = %L AND version = 103$$,
+	$$UPDATE sayiir_workflow_versions SET version = 9 WHERE instance_id = %L AND version = 104$$,
 	$$UPDATE sayiir_workflow_snapshots SET history_version = 9 WHERE instance_id = %L$$);
 CALL qa.four('snapshot ahead');
 CALL qa.plant('snapshot ahead', $$UPDATE sayiir_workflow_snapshots SET history_version = 5 WHERE instance_id = %L$$);
 CALL qa.four('snapshot behind');
 CALL qa.plant('snapshot behind', $$UPDATE sayiir_workflow_snapshots SET history_version = 3, status = 'InProgress', data_hash = sha256('\x02') WHERE instance_id = %L$$);
 CALL qa.four('newest lost');
-CALL qa.plant('newest lost', $$DELETE FROM sayiir_workflow_snapshot_history WHERE instance_id = %L AND version = 4$$);
+CALL qa.plant('newest lost', $$DELETE FROM sayiir_workflow_versions WHERE instance_id = %L AND version = 4$$);
 CALL qa.four('no history');
-CALL qa.plant('no history', $$DELETE FROM sayiir_workflow_snapshot_history WHERE instance_id = %L$$);
+CALL qa.plant('no history', $$DELETE FROM sayiir_workflow_versions WHERE instance_id = %L$$);
 CALL qa.four('version 0');
-CALL qa.plant('version 0', $$INSERT INTO sayiir_workflow_snapshot_history SELECT instance_id, 0, status, current_task_id, data, data_hash
-	FROM sayiir_workflow_snapshot_history WHERE instance_id = %L AND version = 1$$);
+CALL qa.plant('version 0', $$INSERT INTO sayiir_workflow_versions SELECT instance_id, 0, status, current_task_id, data, data_hash
+	FROM sayiir_workflow_versions WHERE instance_id = %L AND version = 1$$);
 
 -- I2
 CALL qa.four('hash of a version');
-CALL qa.plant('hash of a version', $$UPDATE sayiir_workflow_snapshot_history SET data_hash = sha256('') WHERE instance_id = %L AND version = 2$$);
+CALL qa.plant('hash of a version', $$UPDATE sayiir_workflow_versions SET data_hash = sha256('') WHERE instance_id = %L AND version = 2$$);
 CALL qa.four('data of a version');
-CALL qa.plant('data of a version', $$UPDATE sayiir_workflow_snapshot_history SET data = data || '\x00' WHERE instance_id = %L AND version = 1$$);
+CALL qa.plant('data of a version', $$UPDATE sayiir_workflow_versions SET data = data || '\x00' WHERE instance_id = %L AND version = 1$$);
 CALL qa.four('data of the newest');
-CALL qa.plant('data of the newest', $$UPDATE sayiir_workflow_snapshot_history SET data = '' WHERE instance_id = %L AND version = 4$$);
+CALL qa.plant('data of the newest', $$UPDATE sayiir_workflow_versions SET data = '' WHERE instance_id = %L AND version = 4$$);
 CALL qa.four('data of all');
-CALL qa.plant('data of all', $$UPDATE sayiir_workflow_snapshot_history SET data = '\x77' WHERE instance_id = %L$$);
+CALL qa.plant('data of all', $$UPDATE sayiir_workflow_versions SET data = '\x77' WHERE instance_id = %L$$);
 CALL qa.four('short hash');
-CALL qa.plant('short hash', $$UPDATE sayiir_workflow_snapshot_history SET data_hash = substr(data_hash, 1, 31) WHERE instance_id = %L AND version = 1$$);
+CALL qa.plant('short hash', $$UPDATE sayiir_workflow_versions SET data_hash = substr(data_hash, 1, 31) WHERE instance_id = %L AND version = 1$$);
 CALL qa.four('hash of the snapshot');
 CALL qa.plant('hash of the snapshot', $$UPDATE sayiir_workflow_snapshots SET data_hash = sha256('') WHERE instance_id = %L$$);
 CALL qa.four('status of the snapshot');
 CALL qa.plant('status of the snapshot', $$UPDATE sayiir_workflow_snapshots SET status = 'InProgress' WHERE instance_id = %L$$);
 CALL qa.four('status of the newest');
-CALL qa.plant('status of the newest', $$UPDATE sayiir_workflow_snapshot_history SET status = 'InProgress' WHERE instance_id = %L AND version = 4$$);
+CALL qa.plant('status of the newest', $$UPDATE sayiir_workflow_versions SET status = 'InProgress' WHERE instance_id = %L AND version = 4$$);
 
 -- I3
 CALL qa.four('no snapshot');
 CALL qa.plant('no snapshot', $$DELETE FROM sayiir_workflow_snapshots WHERE instance_id = %L$$);
-CALL qa.plant('history alone', $$INSERT INTO sayiir_workflow_snapshot_history VALUES (%L, 1, 'InProgress', NULL, '', sha256(''))$$);
+CALL qa.plant('history alone', $$INSERT INTO sayiir_workflow_versions VALUES (%L, 1, 'InProgress', NULL, '', sha256(''))$$);
 CALL qa.plant('task alone', $$INSERT INTO sayiir_workflow_tasks VALUES (%L, qa.t('a'), 'active')$$);
 SELECT qa.sv('ended without time', 'Completed', '\x09', NULL);
 CALL qa.plant('ended without time', $$UPDATE sayiir_workflow_snapshots SET completed_at = NULL WHERE instance_id = %L$$);
@@ -100,15 +100,15 @@ CALL qa.plant('active after the end', $$INSERT INTO sayiir_workflow_tasks VALUES
 
 -- I4 shows as a version after a terminal one
 CALL qa.four('reopened');
-CALL qa.plant('reopened', $$UPDATE sayiir_workflow_snapshot_history SET status = 'Failed' WHERE instance_id = %L AND version = 2$$);
+CALL qa.plant('reopened', $$UPDATE sayiir_workflow_versions SET status = 'Failed' WHERE instance_id = %L AND version = 2$$);
 SELECT qa.sv('changed at the end', 'Completed', '\x08', NULL);
-CALL qa.plant('changed at the end', $$INSERT INTO sayiir_workflow_snapshot_history VALUES (%L, 2, 'Completed', NULL, '\x09', sha256('\x09'))$$,
+CALL qa.plant('changed at the end', $$INSERT INTO sayiir_workflow_versions VALUES (%L, 2, 'Completed', NULL, '\x09', sha256('\x09'))$$,
 	$$UPDATE sayiir_workflow_snapshots SET history_version = 2, data_hash = sha256('\x09') WHERE instance_id = %L$$);
 
 -- several at once, of one instance
 CALL qa.four('all of it');
-CALL qa.plant('all of it', $$UPDATE sayiir_workflow_snapshot_history SET data = '\x77', status = 'Failed' WHERE instance_id = %L AND version <= 2$$,
-	$$DELETE FROM sayiir_workflow_snapshot_history WHERE instance_id = %L AND version = 3$$,
+CALL qa.plant('all of it', $$UPDATE sayiir_workflow_versions SET data = '\x77', status = 'Failed' WHERE instance_id = %L AND version <= 2$$,
+	$$DELETE FROM sayiir_workflow_versions WHERE instance_id = %L AND version = 3$$,
 	$$UPDATE sayiir_workflow_snapshots SET status = 'Failed' WHERE instance_id = %L$$);
 -- text in the details is text
 SELECT qa.sv(E'%s%n "quo\'te\\');

@@ -26,7 +26,7 @@ INSERT INTO qa.calls (call) VALUES
 CREATE TABLE qa.touches (n integer GENERATED ALWAYS AS IDENTITY, statement text);
 GRANT SELECT ON qa.touches TO PUBLIC;
 INSERT INTO qa.touches (statement)
-SELECT format(s, t) FROM unnest('{sayiir_workflow_snapshots,sayiir_workflow_snapshot_history,sayiir_workflow_tasks}'::text[]) t,
+SELECT format(s, t) FROM unnest('{sayiir_workflow_snapshots,sayiir_workflow_versions,sayiir_workflow_tasks}'::text[]) t,
 	unnest(ARRAY['SELECT count(*) FROM wf.%I', 'INSERT INTO wf.%I (instance_id) VALUES (''x'')', 'UPDATE wf.%I SET status = ''Completed''',
 		'DELETE FROM wf.%I', 'TRUNCATE wf.%I', 'LOCK wf.%I', 'SELECT 1 FROM wf.%I FOR UPDATE', 'ALTER TABLE wf.%I DISABLE TRIGGER ALL',
 		'CREATE TRIGGER t BEFORE UPDATE ON wf.%I EXECUTE FUNCTION suppress_redundant_updates_trigger()', 'DROP TABLE wf.%I']) s;
@@ -60,10 +60,10 @@ SELECT qa.try(statement) FROM qa.touches WHERE n <= 10 ORDER BY n;
 BEGIN;
 SELECT wf.sayiir_save_snapshot('\x01', 'p', 'InProgress', sha256('wf'));
 SELECT current_user;
-SELECT qa.try('DELETE FROM wf.sayiir_workflow_snapshot_history');
+SELECT qa.try('DELETE FROM wf.sayiir_workflow_versions');
 SELECT qa.try($$SELECT wf.sayiir_delete_snapshot('nobody')$$);
 SELECT current_user;
-SELECT qa.try('DELETE FROM wf.sayiir_workflow_snapshot_history');
+SELECT qa.try('DELETE FROM wf.sayiir_workflow_versions');
 COMMIT;
 -- what the caller evaluates for an argument runs with the caller's rights
 CREATE FUNCTION pg_temp.spy() RETURNS text LANGUAGE sql AS 'SELECT current_user::text';
@@ -94,8 +94,8 @@ RESET ROLE;
 -- Row security, on and forced: the functions answer the same, whatever row_security says.
 ALTER TABLE wf.sayiir_workflow_snapshots ENABLE ROW LEVEL SECURITY;
 ALTER TABLE wf.sayiir_workflow_snapshots FORCE ROW LEVEL SECURITY;
-ALTER TABLE wf.sayiir_workflow_snapshot_history ENABLE ROW LEVEL SECURITY;
-ALTER TABLE wf.sayiir_workflow_snapshot_history FORCE ROW LEVEL SECURITY;
+ALTER TABLE wf.sayiir_workflow_versions ENABLE ROW LEVEL SECURITY;
+ALTER TABLE wf.sayiir_workflow_versions FORCE ROW LEVEL SECURITY;
 ALTER TABLE wf.sayiir_workflow_tasks ENABLE ROW LEVEL SECURITY;
 ALTER TABLE wf.sayiir_workflow_tasks FORCE ROW LEVEL SECURITY;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA wf TO regress_sayiir_app;

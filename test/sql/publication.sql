@@ -8,7 +8,7 @@ SET client_min_messages = error;
 CREATE PUBLICATION regress_sayiir_all FOR ALL TABLES;
 SET client_min_messages = warning;
 SELECT tablename FROM pg_publication_tables WHERE pubname = 'regress_sayiir_all' AND tablename LIKE 'sayiir_workflow_%'
-	AND tablename IN ('sayiir_workflow_snapshots', 'sayiir_workflow_snapshot_history', 'sayiir_workflow_tasks') ORDER BY 1;
+	AND tablename IN ('sayiir_workflow_snapshots', 'sayiir_workflow_versions', 'sayiir_workflow_tasks') ORDER BY 1;
 SELECT qa.sv('p');
 SELECT qa.sv('p', p_data => '\x02', p_cur => qa.t('b'), p_lc => qa.t('a'), p_out => '\xaa');
 SELECT sayiir_save_task_result('p', qa.t('b'), '\xbb');

@@ -69,7 +69,7 @@ COMMIT;
 
 -- All that was saved is in one store.
 SELECT count(*), max(history_version) FROM first.sayiir_workflow_snapshots;
-SELECT count(*), max(version) FROM first.sayiir_workflow_snapshot_history;
+SELECT count(*), max(version) FROM first.sayiir_workflow_versions;
 
 DROP EXTENSION sayiir_pg;
 DROP SCHEMA first, third, "se""cond" CASCADE;

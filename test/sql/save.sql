@@ -150,7 +150,7 @@ BEGIN; SAVEPOINT s; SELECT qa.sv('many'); ROLLBACK TO s; SELECT qa.sv('many', p_
 
 -- One transaction id for all of a hundred saves: no savepoint is hidden in the call (CASES B43).
 BEGIN; SELECT count(qa.sv('sx')) FROM generate_series(1, 100); COMMIT;
-SELECT count(DISTINCT xmin::text) FROM sayiir_workflow_snapshot_history WHERE instance_id = 'sx';
+SELECT count(DISTINCT xmin::text) FROM sayiir_workflow_versions WHERE instance_id = 'sx';
 BEGIN; SELECT count(sayiir_save_task_result('sx', qa.t(i::text), '\x01')) FROM generate_series(1, 100) i; COMMIT;
 SELECT count(DISTINCT xmin::text) FROM sayiir_workflow_tasks WHERE instance_id = 'sx' AND status = 'completed';
 

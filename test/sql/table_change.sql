@@ -22,7 +22,7 @@ BEGIN
 		$q$(SELECT string_agg(i, ',') FROM sayiir_list_snapshots() i)$q$,
 		$q$(SELECT string_agg(i, ',') FROM sayiir_list_snapshots('InProgress', 'a', 1) i)$q$,
 		$q$qa.sv('m', 'Failed', '\x09', NULL, p_err => 'oops')$q$,
-		$q$(SELECT count(*) FROM qa.unsound())$q$,
+		$q$(SELECT count(*) FROM sayiir_check_integrity())$q$,
 		$q$sayiir_delete_snapshot('m')$q$]
 	LOOP
 		EXECUTE 'SELECT ' || call INTO answer;
@@ -49,30 +49,30 @@ END $$;
 
 -- columns with defaults, in front of nothing and behind all
 ALTER TABLE sayiir_workflow_snapshots ADD COLUMN note text DEFAULT 'x', ADD COLUMN n integer NOT NULL DEFAULT 7;
-ALTER TABLE sayiir_workflow_snapshot_history ADD COLUMN note text DEFAULT 'x';
+ALTER TABLE sayiir_workflow_versions ADD COLUMN note text DEFAULT 'x';
 ALTER TABLE sayiir_workflow_tasks ADD COLUMN note text DEFAULT 'x';
 SELECT qa.all_calls();
 -- dropped
 ALTER TABLE sayiir_workflow_snapshots DROP COLUMN note;
-ALTER TABLE sayiir_workflow_snapshot_history DROP COLUMN note;
+ALTER TABLE sayiir_workflow_versions DROP COLUMN note;
 ALTER TABLE sayiir_workflow_tasks DROP COLUMN note;
 SELECT qa.all_calls();
 -- columns of the extension's own in another order: dropped, and added again at the end
 ALTER TABLE sayiir_workflow_snapshots DROP COLUMN trace_parent, DROP COLUMN error, DROP COLUMN task_tags;
 ALTER TABLE sayiir_workflow_snapshots ADD COLUMN task_tags text[] NOT NULL DEFAULT '{}', ADD COLUMN error text, ADD COLUMN trace_parent text;
-ALTER TABLE sayiir_workflow_snapshot_history DROP COLUMN current_task_id, DROP COLUMN data;
-ALTER TABLE sayiir_workflow_snapshot_history ADD COLUMN data bytea NOT NULL DEFAULT '', ADD COLUMN current_task_id bytea;
+ALTER TABLE sayiir_workflow_versions DROP COLUMN current_task_id, DROP COLUMN data;
+ALTER TABLE sayiir_workflow_versions ADD COLUMN data bytea NOT NULL DEFAULT '', ADD COLUMN current_task_id bytea;
 ALTER TABLE sayiir_workflow_tasks DROP COLUMN worker_id, DROP COLUMN output;
 ALTER TABLE sayiir_workflow_tasks ADD COLUMN output bytea, ADD COLUMN worker_id text;
 SELECT qa.all_calls();
 -- rewritten, of the same types
 ALTER TABLE sayiir_workflow_snapshots ALTER COLUMN status TYPE text, ALTER COLUMN history_version TYPE integer USING history_version + 0;
-ALTER TABLE sayiir_workflow_snapshot_history ALTER COLUMN data TYPE bytea USING data || '';
+ALTER TABLE sayiir_workflow_versions ALTER COLUMN data TYPE bytea USING data || '';
 SELECT qa.all_calls();
 -- storage, statistics, indexes, clustering
-ALTER TABLE sayiir_workflow_snapshot_history ALTER COLUMN data SET STORAGE EXTERNAL;
+ALTER TABLE sayiir_workflow_versions ALTER COLUMN data SET STORAGE EXTERNAL;
 CREATE INDEX qa_extra ON sayiir_workflow_tasks (status);
-ANALYZE sayiir_workflow_snapshots, sayiir_workflow_snapshot_history, sayiir_workflow_tasks;
+ANALYZE sayiir_workflow_snapshots, sayiir_workflow_versions, sayiir_workflow_tasks;
 CLUSTER sayiir_workflow_snapshots USING sayiir_workflow_snapshots_pkey;
 REINDEX TABLE sayiir_workflow_tasks;
 SELECT qa.all_calls();
@@ -81,10 +81,10 @@ DROP INDEX sayiir_workflow_snapshots_status_idx;
 SELECT qa.all_calls();
 -- wider types than ours: an answer of the same type all the same
 ALTER TABLE sayiir_workflow_snapshots ALTER COLUMN history_version TYPE bigint, ALTER COLUMN completed_task_count TYPE bigint, ALTER COLUMN task_priority TYPE integer;
-ALTER TABLE sayiir_workflow_snapshot_history ALTER COLUMN version TYPE bigint;
+ALTER TABLE sayiir_workflow_versions ALTER COLUMN version TYPE bigint;
 SELECT qa.try('SELECT qa.all_calls()');
 ALTER TABLE sayiir_workflow_snapshots ALTER COLUMN history_version TYPE integer, ALTER COLUMN completed_task_count TYPE integer, ALTER COLUMN task_priority TYPE smallint;
-ALTER TABLE sayiir_workflow_snapshot_history ALTER COLUMN version TYPE integer;
+ALTER TABLE sayiir_workflow_versions ALTER COLUMN version TYPE integer;
 SELECT qa.all_calls();
 -- a column that is gone is PostgreSQL's own error, and the session goes on when it is back
 ALTER TABLE sayiir_workflow_tasks RENAME COLUMN output TO outcome;

@@ -32,10 +32,10 @@ CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON sayiir_workflow_snapshots FOR E
 CALL qa.check_refusal('snapshots');
 SELECT qa.sv('bad');
 DROP TRIGGER refuse ON sayiir_workflow_snapshots;
-CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON sayiir_workflow_snapshot_history FOR EACH ROW EXECUTE FUNCTION qa.refuse();
+CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON sayiir_workflow_versions FOR EACH ROW EXECUTE FUNCTION qa.refuse();
 CALL qa.check_refusal('history');
 SELECT qa.sv('bad');
-DROP TRIGGER refuse ON sayiir_workflow_snapshot_history;
+DROP TRIGGER refuse ON sayiir_workflow_versions;
 CREATE TRIGGER refuse AFTER INSERT OR UPDATE ON sayiir_workflow_tasks FOR EACH ROW EXECUTE FUNCTION qa.refuse();
 CALL qa.check_refusal('tasks');
 SELECT qa.sv('bad');
@@ -59,12 +59,12 @@ SELECT qa.sv('bad');
 SELECT sayiir_delete_snapshot('bad');
 
 -- A constraint of the user's.
-ALTER TABLE sayiir_workflow_snapshot_history ADD CONSTRAINT small CHECK (length(data) < 4);
+ALTER TABLE sayiir_workflow_versions ADD CONSTRAINT small CHECK (length(data) < 4);
 SELECT split_part(qa.try($$SELECT qa.sv('bad', p_data => '\x01020304')$$), E'\n', 1);
 SELECT split_part(qa.try($$SELECT sayiir_save_task_result('bad known', qa.t('b'), '\xbb', '\x01020304')$$), E'\n', 1);
 SELECT count(*) FROM sayiir_workflow_snapshots WHERE instance_id = 'bad';
 SELECT qa.sv('bad', p_data => '\x010203');
-ALTER TABLE sayiir_workflow_snapshot_history DROP CONSTRAINT small;
+ALTER TABLE sayiir_workflow_versions DROP CONSTRAINT small;
 SELECT sayiir_delete_snapshot('bad');
 
 -- Rows suppressed: an error, for an answer would be a lie. Nothing remains.
@@ -86,7 +86,7 @@ BEGIN
 	END LOOP;
 END $$;
 CALL qa.check_suppression('sayiir_workflow_snapshots', 'INSERT', 'UPDATE');
-CALL qa.check_suppression('sayiir_workflow_snapshot_history', 'INSERT');
+CALL qa.check_suppression('sayiir_workflow_versions', 'INSERT');
 -- A task row whose output is suppressed is an output that nobody can load: the same. The row is inserted
 -- for a task that was never active, updated for one that is.
 SELECT qa.sv('bad task', p_data => '\x01');
@@ -119,12 +119,12 @@ BEGIN
 	END IF;
 	RETURN NULL;
 END $$;
-CREATE TRIGGER mirror AFTER INSERT ON sayiir_workflow_snapshot_history FOR EACH ROW EXECUTE FUNCTION qa.mirror();
+CREATE TRIGGER mirror AFTER INSERT ON sayiir_workflow_versions FOR EACH ROW EXECUTE FUNCTION qa.mirror();
 SELECT qa.sv('seen'), qa.sv('seen', p_data => '\x02'), sayiir_save_task_result('seen', qa.t('b'), '\xbb', '\x03');
 SELECT qa.sv('seen', 'Completed', '\x09', NULL);
 SELECT qa.show('mirror of seen');
 SELECT qa.show('seen');
-DROP TRIGGER mirror ON sayiir_workflow_snapshot_history;
+DROP TRIGGER mirror ON sayiir_workflow_versions;
 
 SELECT qa.unsound();
 DROP SCHEMA qa CASCADE;

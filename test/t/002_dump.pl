@@ -95,7 +95,7 @@ SQL
 
 my %expected = (src => contents($node, 'src', 'public'), odd => contents($node, 'odd', $odd));
 unlike($expected{src}, qr/\|0 rows/, 'every table of the extension has rows to carry');
-like($expected{src}, qr/sayiir_workflow_tasks\|.*\nloads\|20\|/, 'every instance can be loaded');
+like($expected{src}, qr/sayiir_workflow_versions\|.*\nloads\|20\|/, 'every instance can be loaded');
 like($expected{src}, qr/sayiir_save_snapshot \d+: app=X/, 'the rights are looked at');
 
 is($node->safe_psql('src', <<'SQL'), '', 'every table of the extension is marked for the dump');

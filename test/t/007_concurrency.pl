@@ -116,7 +116,7 @@ $node->pgbench("-n -c 8 -j 2 -t $transactions", 0, [qr/processed: $all\/$all/], 
 integrity_ok($node, 'postgres', 'the store is sound after it');
 log_has_only($node, $offset, ['00000'], 'no error reached a client');
 ok($node->poll_query_until('postgres',
-		"SELECT n_tup_ins > 1000 FROM pg_stat_user_tables WHERE relname = 'sayiir_workflow_snapshot_history'"),
+		"SELECT n_tup_ins > 1000 FROM pg_stat_user_tables WHERE relname = 'sayiir_workflow_versions'"),
 	'more than a thousand versions were made');
 
 # --- Counting exactly ---------------------------------------------------------------------------
