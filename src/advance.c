@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_collation.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
@@ -72,6 +73,8 @@ static void advance_step(PlanCall *call, Checkpoint *save, NullableDatum next_cl
 						 AdvanceResult *result);
 static bool advance_is_repeat(PlanCall *call, const Checkpoint *save, const Instance *instance,
 							  AdvanceResult *result);
+static bool is_at_place(const Instance *instance, const Checkpoint *save);
+static bool same_value(NullableDatum a, NullableDatum b, PGFunction equal);
 static bool advance_wrote(const Checkpoint *save, Datum data_hash, const HistoryVersion *version);
 
 /*
@@ -229,7 +232,7 @@ advance_is_repeat(PlanCall *call, const Checkpoint *save, const Instance *instan
 
 	if (!history_find(call, save->instance_id, instance->version, &newest))
 		return false;
-	if (!advance_wrote(save, data_hash, &newest) &&
+	if (!(advance_wrote(save, data_hash, &newest) && is_at_place(instance, save)) &&
 		!((newest.status == STATUS_CANCELLED || newest.status == STATUS_PAUSED) &&
 		  history_find(call, save->instance_id, instance->version - 1, &before) &&
 		  before.created_at == newest.created_at &&
@@ -243,6 +246,29 @@ advance_is_repeat(PlanCall *call, const Checkpoint *save, const Instance *instan
 			   UUID_LEN) == 0)
 		result->expires_at = claim.expires_at;
 	return true;
+}
+
+/*
+ * is_at_place tells whether an instance is at the place that a save brings it to:
+ * an opaque snapshot can stay the same while the workflow goes on.
+ */
+static bool
+is_at_place(const Instance *instance, const Checkpoint *save)
+{
+	return same_value(instance->position_kind, save->position_kind, texteq) &&
+		same_value(instance->delay_wake_at, save->delay_wake_at, timestamp_eq) &&
+		same_value(instance->awaited_signal, save->awaited_signal, texteq);
+}
+
+/*
+ * same_value compares two values, of which both can be NULL.
+ */
+static bool
+same_value(NullableDatum a, NullableDatum b, PGFunction equal)
+{
+	if (a.isnull || b.isnull)
+		return a.isnull && b.isnull;
+	return DatumGetBool(DirectFunctionCall2Coll(equal, C_COLLATION_OID, a.value, b.value));
 }
 
 /*

@@ -75,13 +75,24 @@ NullableDatum
 arg_name(FunctionCallInfo fcinfo, int argno, const char *name)
 {
 	NullableDatum result = fcinfo->args[argno];
-	int			len;
 
 	if (result.isnull)
 		return result;
 
 	result.value = PointerGetDatum(PG_GETARG_TEXT_PP(argno));
-	len = VARSIZE_ANY_EXHDR(result.value);
+	arg_check_name(DatumGetTextPP(result.value), name);
+	return result;
+}
+
+/*
+ * arg_check_name raises 22023 for a name, from wherever, that is not 1 to 256
+ * bytes long.
+ */
+void
+arg_check_name(text *value, const char *name)
+{
+	int			len = VARSIZE_ANY_EXHDR(value);
+
 	if (len == 0 || len > NAME_MAX_BYTES)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -89,7 +100,6 @@ arg_name(FunctionCallInfo fcinfo, int argno, const char *name)
 				 errmsg("%s must not be empty", name) :
 				 errmsg("%s is %d bytes long, more than %d", name, len, NAME_MAX_BYTES),
 				 errhint("It has 1 to %d bytes.", NAME_MAX_BYTES)));
-	return result;
 }
 
 /*

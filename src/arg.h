@@ -24,6 +24,7 @@
 extern void arg_require(FunctionCallInfo fcinfo, int argno, const char *name);
 extern void arg_check_instance_id(text *id);
 extern text *arg_instance_id(FunctionCallInfo fcinfo, int argno);
+extern void arg_check_name(text *value, const char *name);
 extern NullableDatum arg_name(FunctionCallInfo fcinfo, int argno, const char *name);
 extern NullableDatum arg_ttl(FunctionCallInfo fcinfo, int argno, const char *name);
 extern SnapshotStatus arg_status(FunctionCallInfo fcinfo, int argno);

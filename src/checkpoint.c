@@ -462,12 +462,12 @@ save_place(PlanCall *call, const Checkpoint *save, const SnapshotWritten *writte
 			claim_row_delete(call, save->instance_id);
 			signal_row_let_go(call, save->instance_id);
 		}
-		if (!save->awaited_signal.isnull && written->inserted_here)
-			event_row_lock(save->instance_id, EVENT_CREATOR);
+		if (!save->awaited_signal.isnull)
+			(void) event_row_lock(save->instance_id, EVENT_PARKER);
 		ready = ready_refresh(call, save->instance_id) && !save->awaited_signal.isnull &&
 			event_row_exists(call, save->instance_id, save->awaited_signal.value);
 	}
-	if (ready)
+	if (ready && !save->quiet)
 		wakeup_ready(save->instance_id, save->current_task_id, save->definition_hash,
 					 save->task_tags);
 }

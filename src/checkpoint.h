@@ -57,6 +57,7 @@ typedef struct Checkpoint
 								 * of this one, NULL for none */
 	int			tasks_version;	/* as they were at this version of it */
 
+	bool		quiet;			/* wakes nobody */
 	ClaimFate	claim;
 	NullableDatum claim_worker; /* text; who has the next task from the start */
 	NullableDatum claim_expires_at; /* timestamptz; of the claim that goes on */

@@ -471,8 +471,13 @@ move_on(PlanCall *call, const Request *request, Instance *instance)
 
 	if (!instance->awaited_signal.isnull)
 	{
+		int64		size = event_row_size(call, instance->instance_id,
+									  instance->awaited_signal.value);
+
+		if (size < 0)
+			return true;
 		frame = move_frame_at(call, instance, "AtSignal", true);
-		if (frame == NULL ||
+		if (frame == NULL || !move_fits(frame, size) ||
 			!event_row_take(call, instance->instance_id, instance->awaited_signal.value,
 							&payload))
 			return true;
@@ -482,15 +487,24 @@ move_on(PlanCall *call, const Request *request, Instance *instance)
 	else
 	{
 		frame = move_frame_at(call, instance, "AtDelay", true);
-		if (frame == NULL)
+		if (frame == NULL || !move_fits(frame, move_delay_output_size(call, instance, frame)))
 			return true;
 		move_past_delay(call, instance, frame, CLAIM_ENDS_QUIETLY,
 						plan_arg(request->worker_id));
 	}
 
 	/* It is ours: this reads what has become of it */
-	return snapshot_row_try_lock(call, instance->instance_id, instance) &&
-		instance->status == STATUS_IN_PROGRESS;
+	if (!snapshot_row_try_lock(call, instance->instance_id, instance) ||
+		instance->status != STATUS_IN_PROGRESS)
+		return false;
+	if (!instance->delay_wake_at.isnull &&
+		DatumGetTimestampTz(instance->delay_wake_at.value) > request->now)
+	{
+		/* Its next task is a retry that is not due */
+		(void) ready_refresh(call, instance->instance_id);
+		return false;
+	}
+	return true;
 }
 
 /*

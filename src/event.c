@@ -24,6 +24,7 @@ PG_FUNCTION_INFO_V1(sayiir_prune_events);
 
 #define PRUNE_DEFAULT_BATCH	1000
 
+static bool lock_or_keep_apart(PlanCall *call, text *instance_id, Instance *instance);
 static bool event_deliver(PlanCall *call, const Instance *instance, Datum name, Datum payload);
 
 /*
@@ -52,13 +53,7 @@ sayiir_send_event(PG_FUNCTION_ARGS)
 	payload = arg_data(fcinfo, 2, "payload").value;
 
 	plan_begin(&call, fcinfo);
-	exists = checkpoint_lock(&call, instance_id, &instance);
-	if (!exists)
-	{
-		event_row_lock(instance_id, EVENT_SENDER);
-		exists = checkpoint_lock(&call, instance_id, &instance);
-	}
-
+	exists = lock_or_keep_apart(&call, instance_id, &instance);
 	if (exists && move_is_parked_for(&instance, name))
 	{
 		parked = true;
@@ -74,6 +69,19 @@ sayiir_send_event(PG_FUNCTION_ARGS)
 		event_row_put(&call, instance_id, name, payload);
 	plan_end(&call);
 	PG_RETURN_BOOL(parked);
+}
+
+/*
+ * lock_or_keep_apart locks an instance, or, when there is none, keeps those away
+ * who are about to create and park it.
+ */
+static bool
+lock_or_keep_apart(PlanCall *call, text *instance_id, Instance *instance)
+{
+	if (checkpoint_lock(call, instance_id, instance))
+		return true;
+	(void) event_row_lock(instance_id, EVENT_SENDER);
+	return checkpoint_lock(call, instance_id, instance);
 }
 
 /*
@@ -122,7 +130,7 @@ sayiir_consume_event(PG_FUNCTION_ARGS)
 	name = arg_name(fcinfo, 1, "signal_name").value;
 
 	plan_begin(&call, fcinfo);
-	exists = checkpoint_lock(&call, instance_id, &instance);
+	exists = lock_or_keep_apart(&call, instance_id, &instance);
 	found = event_row_take(&call, instance_id, name, &payload);
 	if (found && exists)
 		(void) ready_refresh(&call, instance_id);

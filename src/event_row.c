@@ -4,10 +4,10 @@
  *		Events that were sent and not consumed yet.
  *
  * Written under the lock of the snapshot row, where there is one.  A sender who
- * finds none could be beside the transaction that creates the instance and
- * parks it: neither would see the other.  Both then take event_row_lock(), the
- * sender always when it finds no row, the creator when it parks, so the one
- * that comes second sees what the first has committed.
+ * finds none is beside those who create the instance and park it, in one
+ * transaction or in several, before the sender commits: neither would see the
+ * other.  So whoever finds no row, and whoever parks, takes event_row_lock(), and
+ * the one that comes second sees what the first has committed.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,7 +28,7 @@
  * many new instances does not fill the server's lock table.
  */
 #define EVENT_LOCK_CLASS	3
-#define EVENT_LOCKS			256
+#define EVENT_LOCKS			4096
 
 static PlanStatement find_event = {
 	.sql =
@@ -70,30 +70,47 @@ static PlanStatement delete_all = {
 	.argtypes = {TEXTOID},
 };
 
-static PlanStatement prune = {
+static PlanStatement find_old = {
 	.sql =
-	"DELETE FROM @.sayiir_workflow_events AS e"
-	" USING (SELECT o.instance_id, o.signal_name, o.id"
-	"  FROM @.sayiir_workflow_events AS o"
-	"  WHERE o.created_at < $1"
-	"  AND NOT EXISTS (SELECT FROM @.sayiir_workflow_snapshots AS s"
-	"   WHERE s.instance_id = o.instance_id)"
-	"  LIMIT $2 FOR UPDATE OF o SKIP LOCKED) AS old"
-	" WHERE e.instance_id = old.instance_id AND e.signal_name = old.signal_name"
-	" AND e.id = old.id",
-	.expected = SPI_OK_DELETE,
+	"SELECT o.instance_id::text, o.signal_name::text, o.id"
+	" FROM @.sayiir_workflow_events AS o"
+	" WHERE o.created_at < $1"
+	" AND NOT EXISTS (SELECT FROM @.sayiir_workflow_snapshots AS s"
+	"  WHERE s.instance_id = o.instance_id)"
+	" LIMIT $2 FOR UPDATE OF o SKIP LOCKED",
+	.expected = SPI_OK_SELECT,
 	.scans = true,
 	.nargs = 2,
 	.argtypes = {TIMESTAMPTZOID, INT4OID},
 };
 
+static PlanStatement delete_old = {
+	.sql =
+	"DELETE FROM @.sayiir_workflow_events AS e"
+	" WHERE e.instance_id = $1 AND e.signal_name = $2 AND e.id = $3"
+	" AND NOT EXISTS (SELECT FROM @.sayiir_workflow_snapshots AS s"
+	"  WHERE s.instance_id = e.instance_id)",
+	.expected = SPI_OK_DELETE,
+	.nargs = 3,
+	.argtypes = {TEXTOID, TEXTOID, INT8OID},
+};
+
+static PlanStatement find_size = {
+	.sql =
+	"SELECT octet_length(e.payload) FROM @.sayiir_workflow_events AS e"
+	" WHERE e.instance_id = $1 AND e.signal_name = $2 ORDER BY e.id LIMIT 1",
+	.expected = SPI_OK_SELECT,
+	.nargs = 2,
+	.argtypes = {TEXTOID, TEXTOID},
+};
+
 /*
- * event_row_lock keeps senders to an instance that does not exist yet apart from
- * the transaction that creates and parks it, until the end of the transaction.
- * Senders do not wait for senders, nor creators for creators.  Instances share
- * locks, which can cost a wait for another's transaction and no more.
+ * event_row_lock keeps those who deal with the events of an instance that does
+ * not exist yet apart from those who park it, until the end of the transaction.
+ * Each party is at peace with its own kind.  Instances share locks, so that a
+ * wait, and in the worst case a deadlock error, can come from another's.
  */
-void
+bool
 event_row_lock(text *instance_id, EventParty party)
 {
 	uint64		key = hash_bytes_extended((const unsigned char *) VARDATA_ANY(instance_id),
@@ -101,7 +118,22 @@ event_row_lock(text *instance_id, EventParty party)
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, (uint32) (key % EVENT_LOCKS), EVENT_LOCK_CLASS);
-	(void) LockAcquire(&tag, party == EVENT_SENDER ? ShareLock : RowExclusiveLock, false, false);
+	return LockAcquire(&tag, party == EVENT_PARKER ? RowExclusiveLock : ShareLock, false,
+					   party == EVENT_PRUNER) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/*
+ * event_row_size returns the size of the payload that event_row_take would give,
+ * -1 when there is none.
+ */
+int64
+event_row_size(PlanCall *call, text *instance_id, Datum name)
+{
+	NullableDatum args[] = {plan_arg(PointerGetDatum(instance_id)), plan_arg(name)};
+
+	if (plan_run(call, &find_size, args) == 0)
+		return -1;
+	return DatumGetInt32(plan_value(call, 0, 1).value);
 }
 
 /*
@@ -162,12 +194,26 @@ event_row_delete_all(PlanCall *call, text *instance_id)
 
 /*
  * event_row_prune deletes events from before an instant whose instance does not
- * exist, not more than batch, passing over locked ones.  Returns how many.
+ * exist, not more than batch, passing over what somebody else is at.  Returns
+ * how many.
  */
 int64
 event_row_prune(PlanCall *call, Datum before, int batch)
 {
 	NullableDatum args[] = {plan_arg(before), plan_arg(Int32GetDatum(batch))};
+	int			n = (int) plan_run(call, &find_old, args);
+	NullableDatum *keys = palloc(sizeof(NullableDatum) * 3 * (n + 1));
+	int64		pruned = 0;
+	int			i;
 
-	return (int64) plan_run(call, &prune, args);
+	for (i = 0; i < n * 3; i++)
+		keys[i] = plan_value(call, i / 3, i % 3 + 1);
+
+	/* Looked at again, when nobody is about to create and park the instance */
+	for (i = 0; i < n; i++)
+	{
+		if (event_row_lock(DatumGetTextPP(keys[i * 3].value), EVENT_PRUNER))
+			pruned += plan_run(call, &delete_old, &keys[i * 3]);
+	}
+	return pruned;
 }

@@ -10,14 +10,16 @@
 
 #include "plan.h"
 
-/* Two parties that must see each other; each is at peace with its own kind */
+/* Who deals with events of an instance that may be about to be */
 typedef enum EventParty
 {
-	EVENT_SENDER,
-	EVENT_CREATOR
+	EVENT_SENDER,				/* or consumer, who finds no instance */
+	EVENT_PARKER,				/* a save that parks the instance */
+	EVENT_PRUNER				/* does not wait */
 } EventParty;
 
-extern void event_row_lock(text *instance_id, EventParty party);
+extern bool event_row_lock(text *instance_id, EventParty party);
+extern int64 event_row_size(PlanCall *call, text *instance_id, Datum name);
 extern bool event_row_exists(PlanCall *call, text *instance_id, Datum name);
 extern void event_row_put(PlanCall *call, text *instance_id, Datum name, Datum payload);
 extern bool event_row_take(PlanCall *call, text *instance_id, Datum name, Datum *payload);

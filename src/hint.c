@@ -26,6 +26,7 @@
 
 #define HINT_VERSION	2
 #define HINT_U64		8
+#define HINT_MAX_BYTES	(1024 * 1024)	/* far more than NOTIFY carries */
 
 /* Where a reader is in the decoded bytes */
 typedef struct HintReader
@@ -98,7 +99,7 @@ hint_decode(const char *payload, int len)
 {
 	Hint	   *hint = palloc0(sizeof(Hint));
 	int			padding = (4 - len % 4) % 4;
-	char	   *padded = palloc(len + padding + 1);
+	char	   *padded;
 	char	   *raw;
 	int			raw_size;
 	int			raw_len;
@@ -106,6 +107,10 @@ hint_decode(const char *payload, int len)
 	uint64		ntags;
 	int			i;
 
+	if (len > HINT_MAX_BYTES)
+		refuse("It is longer than any.");
+
+	padded = palloc(len + padding + 1);
 	memcpy(padded, payload, len);
 	memset(padded + len, '=', padding);
 	padded[len + padding] = '\0';

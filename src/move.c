@@ -14,6 +14,7 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "catalog/pg_collation.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
@@ -28,9 +29,13 @@
 #include "snapshot_row.h"
 #include "task_row.h"
 
+/* What an edit adds to a snapshot, apart from outputs and words */
+#define EDIT_MAX_BYTES	1024
+
 static Frame *frame_to_edit(const Instance *instance, Datum data, bool stored);
 static Frame *frame_or_null(const Instance *instance, Datum data);
 static void save_of_edited(const Instance *instance, bytea *edited, Checkpoint *save);
+static bool signal_fits(const Frame *frame, const SignalRow *signal);
 static void keep_delay(const Instance *instance, Checkpoint *save);
 static const char *utf8_of(NullableDatum value);
 static Datum hash_datum(const uint8 *hash);
@@ -90,6 +95,34 @@ move_frame_at(PlanCall *call, const Instance *instance, const char *position_kin
 		return NULL;
 	}
 	return frame;
+}
+
+/*
+ * move_fits tells whether a snapshot that is moved past its place with an output
+ * of this size stays within what can be saved.  One that does not is a worker's
+ * to take on.
+ */
+bool
+move_fits(const Frame *frame, int64 output_size)
+{
+	/* A byte of a final output takes up to four; other edits take less than 1 kB */
+	return frame->len + (frame->has_next_task ? 0 : 4 * output_size) + EDIT_MAX_BYTES <=
+		DATA_MAX_BYTES;
+}
+
+/*
+ * move_delay_output_size returns the size of the stored output with which a
+ * snapshot is completed that has nothing after its delay, 0 for none.
+ */
+int64
+move_delay_output_size(PlanCall *call, const Instance *instance, const Frame *frame)
+{
+	NullableDatum stored;
+
+	if (frame->has_next_task)
+		return 0;
+	stored = task_row_output(call, instance->instance_id, hash_datum(frame->place_id));
+	return stored.isnull ? 0 : toast_raw_datum_size(stored.value) - VARHDRSZ;
 }
 
 /*
@@ -171,6 +204,8 @@ move_by_signal(PlanCall *call, const Instance *instance, const SignalRow *signal
 	base = data.isnull ? move_newest_data(call, instance) : data.value;
 	frame = tolerant ? frame_or_null(instance, base) :
 		frame_to_edit(instance, base, data.isnull);
+	if (tolerant && frame != NULL && !signal_fits(frame, signal))
+		frame = NULL;
 	if (frame == NULL)
 	{
 		checkpoint_of_instance(instance, &save);
@@ -273,11 +308,14 @@ frame_or_null(const Instance *instance, Datum data)
 	PG_TRY();
 	{
 		frame = frame_to_edit(instance, data, true);
+		if (frame != NULL)
+			snapshot_check_texts(frame);
 	}
 	PG_CATCH();
 	{
 		if (geterrcode() != ERRCODE_INVALID_BINARY_REPRESENTATION &&
-			geterrcode() != ERRCODE_UNTRANSLATABLE_CHARACTER)
+			geterrcode() != ERRCODE_UNTRANSLATABLE_CHARACTER &&
+			geterrcode() != ERRCODE_INVALID_PARAMETER_VALUE)
 			PG_RE_THROW();
 		MemoryContextSwitchTo(context);
 		FlushErrorState();
@@ -308,6 +346,22 @@ save_of_edited(const Instance *instance, bytea *edited, Checkpoint *save)
 	}
 	save->last_task_id = plan_null();
 	save->last_output = plan_null();
+}
+
+/*
+ * signal_fits tells whether a snapshot has room for the words of a signal, each
+ * byte of which can take six in JSON.
+ */
+static bool
+signal_fits(const Frame *frame, const SignalRow *signal)
+{
+	int64		words = 0;
+
+	if (!signal->reason.isnull)
+		words += toast_raw_datum_size(signal->reason.value);
+	if (!signal->requested_by.isnull)
+		words += toast_raw_datum_size(signal->requested_by.value);
+	return frame->len + 6 * words + EDIT_MAX_BYTES <= DATA_MAX_BYTES;
 }
 
 /*

@@ -16,6 +16,9 @@ extern Datum move_newest_data(PlanCall *call, const Instance *instance);
 extern bool move_is_parked_for(const Instance *instance, Datum name);
 extern Frame *move_frame_at(PlanCall *call, const Instance *instance, const char *position_kind,
 							bool tolerant);
+extern bool move_fits(const Frame *frame, int64 output_size);
+extern int64 move_delay_output_size(PlanCall *call, const Instance *instance,
+									const Frame *frame);
 extern void move_past_signal(PlanCall *call, const Instance *instance, Frame *frame,
 							 Datum payload, ClaimFate claim, NullableDatum worker);
 extern void move_past_delay(PlanCall *call, const Instance *instance, Frame *frame,

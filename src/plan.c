@@ -9,7 +9,7 @@
  * under another name, the generation changes and each statement is prepared
  * anew at its next use.  All else that can change under a plan (ALTER TABLE,
  * DROP and CREATE EXTENSION) makes the server's plan cache invalidate it; an
- * invalid plan is freed and made from its text again.
+ * invalid plan is retired and made from its text again.
  *
  * Plans are generic: every statement finds its rows by key.  They are made
  * with sequential scans disabled, since a plan made while a table is empty
@@ -46,6 +46,7 @@
 
 static void plan_find_schema(Oid function);
 static void plan_prepare(PlanStatement *statement);
+static void plan_retire(SPIPlanPtr plan);
 static SPIPlanPtr plan_ready(PlanStatement *statement);
 static void plan_bind(const PlanStatement *statement, const NullableDatum *args,
 					  Datum *values, char *nulls);
@@ -54,6 +55,10 @@ static void plan_bind(const PlanStatement *statement, const NullableDatum *args,
 static Oid	schema_oid = InvalidOid;
 static char *schema_name = NULL;
 static uint64 schema_generation = 0;
+
+/* Plans to be freed, and the transaction, by its start, that retired them */
+static List *retired_plans = NIL;
+static TimestampTz retired_in = 0;
 
 /*
  * plan_begin starts the part of a function that runs statements: finds the
@@ -258,10 +263,36 @@ plan_ready(PlanStatement *statement)
 		SPIPlanPtr	old = statement->plan;
 
 		statement->plan = NULL;
-		SPI_freeplan(old);
+		plan_retire(old);
 	}
 	plan_prepare(statement);
 	return statement->plan;
+}
+
+/*
+ * plan_retire frees a plan later: a trigger on our tables that calls one of our
+ * functions can find a plan invalid that the call around it is executing.  What
+ * was retired in an earlier transaction nobody executes any more.
+ */
+static void
+plan_retire(SPIPlanPtr plan)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+	TimestampTz now = GetCurrentTransactionStartTimestamp();
+
+	if (retired_plans != NIL && retired_in != now)
+	{
+		List	   *plans = retired_plans;
+		ListCell   *cell;
+
+		retired_plans = NIL;
+		foreach(cell, plans)
+			SPI_freeplan((SPIPlanPtr) lfirst(cell));
+		list_free(plans);
+	}
+	retired_plans = lappend(retired_plans, plan);
+	retired_in = now;
+	MemoryContextSwitchTo(old);
 }
 
 /*

@@ -28,6 +28,7 @@ static bool same_text(text *a, text *b);
 static Datum hash_datum(const uint8 *hash);
 static NullableDatum text_or_null(const char *utf8);
 static ArrayType *tags_of(const Frame *frame);
+static NullableDatum awaited_signal_of(const Frame *frame);
 
 /*
  * snapshot_is_json tells whether this snapshot, which may be a pointer to where
@@ -159,7 +160,7 @@ snapshot_read(Datum data, Checkpoint *save)
 	save->task_priority = Int16GetDatum(frame->task_priority == 0 ?
 										DEFAULT_PRIORITY : frame->task_priority);
 	save->task_tags = tags_of(frame);
-	save->awaited_signal = text_or_null(frame->awaited_signal);
+	save->awaited_signal = awaited_signal_of(frame);
 	save->position_hash = frame->position_kind == NULL ? plan_null() :
 		plan_arg(UInt64GetDatum(hash_bytes_extended((const unsigned char *) frame->data +
 													frame->position.start,
@@ -204,6 +205,32 @@ same_text(text *a, text *b)
 {
 	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
 		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+}
+
+/*
+ * snapshot_check_texts raises what snapshot_read would raise for the texts of a
+ * frame: 22P05 for what the database's encoding cannot hold, 22023 for the name
+ * of a signal that nobody could send.
+ */
+void
+snapshot_check_texts(const Frame *frame)
+{
+	(void) text_or_null(frame->error);
+	(void) tags_of(frame);
+	(void) awaited_signal_of(frame);
+}
+
+/*
+ * awaited_signal_of makes a text of the name of the awaited signal, or NULL.
+ */
+static NullableDatum
+awaited_signal_of(const Frame *frame)
+{
+	NullableDatum name = text_or_null(frame->awaited_signal);
+
+	if (!name.isnull)
+		arg_check_name(DatumGetTextPP(name.value), "signal_name");
+	return name;
 }
 
 /*

@@ -15,6 +15,7 @@
 extern bool snapshot_is_json(Datum data);
 extern Frame *snapshot_parse(Datum data);
 extern Frame *snapshot_parse_stored(Datum data, text *instance_id, SnapshotStatus status);
+extern void snapshot_check_texts(const Frame *frame);
 pg_noreturn extern void snapshot_refuse_stored(text *instance_id, const char *why);
 extern void snapshot_check_instance(const Frame *frame, text *instance_id);
 extern Frame *snapshot_read(Datum data, Checkpoint *save);

@@ -52,7 +52,7 @@ static PlanStatement update_snapshot = {
 	" AND (s.status = 'InProgress' OR s.status = 'Paused' AND $2 <> 'InProgress')"
 	" AND ($18 IS NULL OR s.history_version = $18)"
 	" RETURNING s.history_version, s.waiting_since = $17, s.waiting_since,"
-	" s.started_at = now(), s.completed_task_count < 0",
+	" s.completed_task_count < 0",
 	.expected = SPI_OK_UPDATE_RETURNING,
 	.serializes = true,
 	.nargs = SAVE_NARGS,
@@ -80,7 +80,7 @@ static PlanStatement insert_snapshot = {
 	" VALUES ($1, $2, $3, $4, COALESCE($5, $6), $7, $8, $9, $10, $11, $12, $13, 1,"
 	" now(), $14, now(), $15, $16, $17)"
 	" ON CONFLICT (instance_id) DO NOTHING"
-	" RETURNING s.history_version, true, s.waiting_since, true, false",
+	" RETURNING s.history_version, true, s.waiting_since, false",
 	.expected = SPI_OK_INSERT_RETURNING,
 	.serializes = true,
 	.nargs = SAVE_NARGS - 1,
@@ -399,8 +399,7 @@ save_written(PlanCall *call, SnapshotWritten *written)
 	written->version = DatumGetInt32(plan_value(call, 0, 1).value);
 	written->moved = DatumGetBool(plan_value(call, 0, 2).value);
 	written->waiting_since = plan_value(call, 0, 3).value;
-	written->inserted_here = DatumGetBool(plan_value(call, 0, 4).value);
-	written->count_is_full = DatumGetBool(plan_value(call, 0, 5).value);
+	written->count_is_full = DatumGetBool(plan_value(call, 0, 4).value);
 }
 
 /*

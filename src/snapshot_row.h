@@ -16,7 +16,6 @@ typedef struct SnapshotWritten
 	int			version;
 	bool		moved;			/* to another place than before */
 	Datum		waiting_since;	/* timestamptz: of the place */
-	bool		inserted_here;	/* the row was made by this transaction */
 	bool		count_is_full;	/* no other task can be counted */
 } SnapshotWritten;
 

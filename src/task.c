@@ -233,6 +233,11 @@ result_write_data(PlanCall *call, TaskResult *result, const Instance *instance)
 	save->last_task_id = plan_arg(result->task_id);
 	save->last_output = plan_arg(result->output);
 	save->trace_parent = instance->trace_parent;
+	save->quiet = true;
+	if (!save->completed_task_count.isnull &&
+		frame_find_task(result->frame, (const uint8 *) VARDATA_ANY(result->task_id)) < 0)
+		save->completed_task_count.value =
+			Int32GetDatum(DatumGetInt32(save->completed_task_count.value) + 1);
 	return checkpoint_write(call, save);
 }
 

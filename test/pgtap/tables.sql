@@ -85,7 +85,8 @@ SELECT is((SELECT columns FROM layout WHERE name = 'sayiir_workflow_signals'),
 kind text
 reason text
 requested_by text
-created_at timestamp with time zone', 'columns of sayiir_workflow_signals');
+created_at timestamp with time zone
+held boolean', 'columns of sayiir_workflow_signals');
 SELECT is((SELECT replace(columns, 'signal_name text collate C', 'signal_name text') FROM layout WHERE name = 'sayiir_workflow_events'),
 'instance_id text collate C
 signal_name text

@@ -322,7 +322,8 @@ class Shape:
             if name == 'AtDelay':
                 members.append(('entered_at', self.time()[0]))
             if name == 'AtSignal':
-                members.append(('signal_name', self.string(self.text())))
+                # 1 to 256 bytes, as whoever sends it has to give it
+                members.append(('signal_name', self.string('n' + self.text()[:60])))
             if name == 'InLoop':
                 members.append(('iteration', str(self.random.randint(0, 2**32 - 1))))
             if self.chance(0.7):
