@@ -3,7 +3,7 @@
  * status.h
  *		The statuses of a workflow instance and their names.
  *
- * The names are stored as text; the CHECK constraints of the tables ask here.
+ * The names are stored as text; check.c is what the CHECK constraints of the tables ask.
  *
  *-------------------------------------------------------------------------
  */
