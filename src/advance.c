@@ -184,9 +184,7 @@ advance_step(PlanCall *call, Checkpoint *save, NullableDatum next_claim_ttl,
 	claim_row_require(call, save->instance_id, save->claim_token.value, &claim);
 	if (save->status == STATUS_IN_PROGRESS && instance.status == STATUS_PAUSED)
 		error_paused(save->instance_id);
-	if (save->expected_version != VERSION_NOT_EXPECTED &&
-		save->expected_version != instance.version)
-		error_version_conflict(save->instance_id, save->expected_version, instance.version);
+	checkpoint_check_version(&instance, save->expected_version);
 
 	has_signal = !status_is_terminal(save->status) &&
 		signal_row_find(call, save->instance_id, &signal) &&

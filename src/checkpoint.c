@@ -179,6 +179,17 @@ checkpoint_try_lock(PlanCall *call, text *instance_id, Instance *instance)
 }
 
 /*
+ * checkpoint_check_version raises SY001 unless the instance has the expected
+ * version, if one is expected: the last of the checks of every write.
+ */
+void
+checkpoint_check_version(const Instance *instance, int expected)
+{
+	if (expected != VERSION_NOT_EXPECTED && expected != instance->version)
+		error_version_conflict(instance->instance_id, expected, instance->version);
+}
+
+/*
  * checkpoint_of_instance fills a save that would change nothing, but for the
  * snapshot itself, which the caller gives.
  */
@@ -334,10 +345,7 @@ save_is_settled(PlanCall *call, const Checkpoint *save, Datum data_hash,
 	if (save->status == STATUS_IN_PROGRESS && instance->status == STATUS_PAUSED)
 		error_paused(save->instance_id);
 
-	if (save->expected_version != VERSION_NOT_EXPECTED &&
-		save->expected_version != instance->version)
-		error_version_conflict(save->instance_id, save->expected_version, instance->version);
-
+	checkpoint_check_version(instance, save->expected_version);
 	return false;
 }
 

@@ -95,6 +95,7 @@ extern CheckpointOutcome checkpoint_save(PlanCall *call, Checkpoint *save);
 extern bool checkpoint_create(PlanCall *call, Checkpoint *save);
 extern bool checkpoint_lock(PlanCall *call, text *instance_id, Instance *instance);
 extern bool checkpoint_try_lock(PlanCall *call, text *instance_id, Instance *instance);
+extern void checkpoint_check_version(const Instance *instance, int expected);
 extern void checkpoint_of_instance(const Instance *instance, Checkpoint *save);
 extern int	checkpoint_write(PlanCall *call, Checkpoint *save);
 extern int	checkpoint_add_result(PlanCall *call, const Instance *instance, NullableDatum data,

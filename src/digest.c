@@ -58,6 +58,19 @@ digest_sha256(const void *data, Size len)
 }
 
 /*
+ * digest_datum makes a bytea of the bytes of a digest, or an id.
+ */
+Datum
+digest_datum(const uint8 *digest)
+{
+	bytea	   *result = palloc(VARHDRSZ + PG_SHA256_DIGEST_LENGTH);
+
+	SET_VARSIZE(result, VARHDRSZ + PG_SHA256_DIGEST_LENGTH);
+	memcpy(VARDATA(result), digest, PG_SHA256_DIGEST_LENGTH);
+	return PointerGetDatum(result);
+}
+
+/*
  * digest_of_data returns the SHA-256 of a value of type bytea, detoasted.
  */
 Datum

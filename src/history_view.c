@@ -24,9 +24,6 @@ PG_FUNCTION_INFO_V1(sayiir_history);
 PG_FUNCTION_INFO_V1(sayiir_history_data);
 PG_FUNCTION_INFO_V1(sayiir_history_stats);
 
-#define HISTORY_NCOLUMNS	7
-#define STATS_NCOLUMNS		7
-
 static PlanStatement find_instance = {
 	.sql =
 	"SELECT true FROM @.sayiir_workflow_snapshots AS s WHERE s.instance_id = $1",
@@ -61,15 +58,6 @@ static PlanStatement count_versions = {
 	.nargs = 0,
 };
 
-/* Where rows go, and how many columns they have */
-typedef struct RowTarget
-{
-	ReturnSetInfo *rsinfo;
-	int			ncolumns;
-} RowTarget;
-
-static bool row_put(PlanCall *call, uint64 row, void *arg);
-
 /*
  * sayiir_history(instance_id, after, max_rows) RETURNS TABLE (...)
  *
@@ -80,7 +68,6 @@ static bool row_put(PlanCall *call, uint64 row, void *arg);
 Datum
 sayiir_history(PG_FUNCTION_ARGS)
 {
-	RowTarget	target = {(ReturnSetInfo *) fcinfo->resultinfo, HISTORY_NCOLUMNS};
 	NullableDatum args[3];
 	text	   *instance_id;
 	PlanCall	call;
@@ -97,7 +84,7 @@ sayiir_history(PG_FUNCTION_ARGS)
 	plan_begin_reading(&call, fcinfo);
 	if (plan_run(&call, &find_instance, args) == 0)
 		error_no_instance(instance_id);
-	plan_for_each(&call, &list_versions, args, row_put, &target);
+	plan_for_each(&call, &list_versions, args, plan_put_row, fcinfo->resultinfo);
 	plan_end(&call);
 	return (Datum) 0;
 }
@@ -140,35 +127,12 @@ sayiir_history_data(PG_FUNCTION_ARGS)
 Datum
 sayiir_history_stats(PG_FUNCTION_ARGS)
 {
-	RowTarget	target = {(ReturnSetInfo *) fcinfo->resultinfo, STATS_NCOLUMNS};
 	PlanCall	call;
 
 	InitMaterializedSRF(fcinfo, 0);
 
 	plan_begin_reading(&call, fcinfo);
-	plan_for_each(&call, &count_versions, NULL, row_put, &target);
+	plan_for_each(&call, &count_versions, NULL, plan_put_row, fcinfo->resultinfo);
 	plan_end(&call);
 	return (Datum) 0;
-}
-
-/*
- * row_put adds one row to the result.
- */
-static bool
-row_put(PlanCall *call, uint64 row, void *arg)
-{
-	RowTarget  *target = arg;
-	Datum		values[Max(HISTORY_NCOLUMNS, STATS_NCOLUMNS)];
-	bool		nulls[Max(HISTORY_NCOLUMNS, STATS_NCOLUMNS)];
-	int			i;
-
-	for (i = 0; i < target->ncolumns; i++)
-	{
-		NullableDatum value = plan_value(call, row, i + 1);
-
-		values[i] = value.value;
-		nulls[i] = value.isnull;
-	}
-	tuplestore_putvalues(target->rsinfo->setResult, target->rsinfo->setDesc, values, nulls);
-	return true;
 }

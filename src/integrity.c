@@ -173,7 +173,6 @@ static PlanStatement versions_of_one = {
 	.argtypes = {TEXTOID},
 };
 
-static bool integrity_put(PlanCall *call, uint64 row, void *arg);
 static bool integrity_rebuild(PlanCall *call, uint64 row, void *arg);
 
 /*
@@ -196,33 +195,11 @@ sayiir_check_integrity(PG_FUNCTION_ARGS)
 
 	plan_begin_reading(&call, fcinfo);
 	plan_for_each(&call, PG_ARGISNULL(0) ? &check_all : &check_one, args,
-				  integrity_put, rsinfo);
+				  plan_put_row, rsinfo);
 	plan_for_each(&call, PG_ARGISNULL(0) ? &versions_of_all : &versions_of_one, args,
 				  integrity_rebuild, rsinfo);
 	plan_end(&call);
 	return (Datum) 0;
-}
-
-/*
- * integrity_put adds one violation to the result.
- */
-static bool
-integrity_put(PlanCall *call, uint64 row, void *arg)
-{
-	ReturnSetInfo *rsinfo = arg;
-	Datum		values[INTEGRITY_NCOLUMNS];
-	bool		nulls[INTEGRITY_NCOLUMNS];
-	int			i;
-
-	for (i = 0; i < INTEGRITY_NCOLUMNS; i++)
-	{
-		NullableDatum value = plan_value(call, row, i + 1);
-
-		values[i] = value.value;
-		nulls[i] = value.isnull;
-	}
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-	return true;
 }
 
 /*

@@ -82,7 +82,6 @@ static PlanStatement list_of_status = {
 	.argtypes = {TEXTOID, INT4OID, TEXTOID},
 };
 
-static bool list_put(PlanCall *call, uint64 row, void *arg);
 
 /*
  * sayiir_load_snapshot(instance_id, version) RETURNS TABLE (...)
@@ -176,22 +175,9 @@ sayiir_list_snapshots(PG_FUNCTION_ARGS)
 
 	plan_begin_reading(&call, fcinfo);
 	plan_for_each(&call, PG_ARGISNULL(0) ? &list_all : &list_of_status, args,
-				  list_put, rsinfo);
+				  plan_put_row, rsinfo);
 	plan_end(&call);
 	return (Datum) 0;
-}
-
-/*
- * list_put adds one id to the result.
- */
-static bool
-list_put(PlanCall *call, uint64 row, void *arg)
-{
-	ReturnSetInfo *rsinfo = arg;
-	NullableDatum id = plan_value(call, row, 1);
-
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &id.value, &id.isnull);
-	return true;
 }
 
 /*

@@ -21,6 +21,7 @@
 
 #include "arg.h"
 #include "compat.h"
+#include "digest.h"
 #include "encoding.h"
 #include "errors.h"
 #include "history.h"
@@ -38,7 +39,6 @@ static void save_of_edited(const Instance *instance, bytea *edited, Checkpoint *
 static bool signal_fits(const Frame *frame, const SignalRow *signal);
 static void keep_delay(const Instance *instance, Checkpoint *save);
 static const char *utf8_of(NullableDatum value);
-static Datum hash_datum(const uint8 *hash);
 static const uint8 *hash_of(NullableDatum value);
 
 /*
@@ -121,7 +121,7 @@ move_delay_output_size(PlanCall *call, const Instance *instance, const Frame *fr
 
 	if (frame->has_next_task)
 		return 0;
-	stored = task_row_output(call, instance->instance_id, hash_datum(frame->place_id));
+	stored = task_row_output(call, instance->instance_id, digest_datum(frame->place_id));
 	return stored.isnull ? 0 : toast_raw_datum_size(stored.value) - VARHDRSZ;
 }
 
@@ -138,7 +138,7 @@ move_past_signal(PlanCall *call, const Instance *instance, Frame *frame, Datum p
 
 	save_of_edited(instance, frame_move_on(frame, DatumGetByteaP(payload),
 										   GetCurrentTransactionStartTimestamp()), &save);
-	save.last_task_id = plan_arg(hash_datum(frame->place_id));
+	save.last_task_id = plan_arg(digest_datum(frame->place_id));
 	save.last_output = plan_arg(payload);
 	save.claim = claim;
 	save.claim_worker = worker;
@@ -160,7 +160,7 @@ move_past_delay(PlanCall *call, const Instance *instance, Frame *frame,
 	if (!frame->has_next_task)
 	{
 		NullableDatum stored = task_row_output(call, instance->instance_id,
-											   hash_datum(frame->place_id));
+											   digest_datum(frame->place_id));
 
 		if (!stored.isnull)
 			output = DatumGetByteaP(stored.value);
@@ -391,15 +391,6 @@ utf8_of(NullableDatum value)
 	if (!encoding_to_utf8(VARDATA_ANY(txt), VARSIZE_ANY_EXHDR(txt), &utf8, &len))
 		return NULL;
 	return pnstrdup(utf8, len);
-}
-
-/*
- * hash_datum makes a bytea of an id.
- */
-static Datum
-hash_datum(const uint8 *hash)
-{
-	return PointerGetDatum(cstring_to_text_with_len((const char *) hash, HASH_BYTES));
 }
 
 /*

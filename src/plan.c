@@ -188,6 +188,31 @@ plan_for_each(PlanCall *call, PlanStatement *statement, const NullableDatum *arg
 }
 
 /*
+ * plan_put_row adds a row, as it is, to the result of a set-returning function,
+ * whose ReturnSetInfo it is given; it is a receiver for plan_for_each.
+ */
+bool
+plan_put_row(PlanCall *call, uint64 row, void *rsinfo)
+{
+	ReturnSetInfo *result = rsinfo;
+	int			ncolumns = result->setDesc->natts;
+	Datum		values[PLAN_MAX_COLUMNS];
+	bool		nulls[PLAN_MAX_COLUMNS];
+	int			i;
+
+	Assert(ncolumns <= PLAN_MAX_COLUMNS);
+	for (i = 0; i < ncolumns; i++)
+	{
+		NullableDatum value = plan_value(call, row, i + 1);
+
+		values[i] = value.value;
+		nulls[i] = value.isnull;
+	}
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	return true;
+}
+
+/*
  * plan_value returns a column (from 1) of a row (from 0) of the newest
  * result.  It lives until plan_end().
  */

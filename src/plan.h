@@ -18,7 +18,8 @@
 #include "executor/spi.h"
 #include "fmgr.h"
 
-#define PLAN_MAX_ARGS	24
+#define PLAN_MAX_ARGS		24
+#define PLAN_MAX_COLUMNS	16
 
 typedef struct PlanStatement
 {
@@ -53,6 +54,7 @@ extern void plan_end(PlanCall *call);
 extern uint64 plan_run(PlanCall *call, PlanStatement *statement, const NullableDatum *args);
 extern void plan_for_each(PlanCall *call, PlanStatement *statement, const NullableDatum *args,
 						  PlanRowReceiver receiver, void *arg);
+extern bool plan_put_row(PlanCall *call, uint64 row, void *rsinfo);
 extern NullableDatum plan_value(PlanCall *call, uint64 row, int column);
 extern NullableDatum plan_value_for_caller(PlanCall *call, uint64 row, int column);
 

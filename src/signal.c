@@ -29,8 +29,6 @@ PG_FUNCTION_INFO_V1(sayiir_get_signal);
 PG_FUNCTION_INFO_V1(sayiir_clear_signal);
 PG_FUNCTION_INFO_V1(sayiir_check_signals);
 
-#define GET_NCOLUMNS	3
-
 static PlanStatement get_signal = {
 	.sql =
 	"SELECT g.reason, g.requested_by, g.created_at"
@@ -166,20 +164,7 @@ sayiir_get_signal(PG_FUNCTION_ARGS)
 
 	plan_begin_reading(&call, fcinfo);
 	if (plan_run(&call, &get_signal, args) > 0)
-	{
-		Datum		values[GET_NCOLUMNS];
-		bool		nulls[GET_NCOLUMNS];
-		int			i;
-
-		for (i = 0; i < GET_NCOLUMNS; i++)
-		{
-			NullableDatum value = plan_value(&call, 0, i + 1);
-
-			values[i] = value.value;
-			nulls[i] = value.isnull;
-		}
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-	}
+		(void) plan_put_row(&call, 0, rsinfo);
 	plan_end(&call);
 	return (Datum) 0;
 }

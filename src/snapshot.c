@@ -18,6 +18,7 @@
 
 #include "arg.h"
 #include "compat.h"
+#include "digest.h"
 #include "encoding.h"
 #include "snapshot.h"
 
@@ -25,7 +26,6 @@
 #define FRAME_HEAD_BYTES	8
 
 static bool same_text(text *a, text *b);
-static Datum hash_datum(const uint8 *hash);
 static NullableDatum text_or_null(const char *utf8);
 static ArrayType *tags_of(const Frame *frame);
 static NullableDatum awaited_signal_of(const Frame *frame);
@@ -147,9 +147,9 @@ snapshot_read(Datum data, Checkpoint *save)
 												strlen(frame->instance_id));
 	arg_check_instance_id(save->instance_id);
 	save->status = frame->status;
-	save->definition_hash = hash_datum(frame->definition_hash);
+	save->definition_hash = digest_datum(frame->definition_hash);
 	save->current_task_id = frame->has_current_task ?
-		plan_arg(hash_datum(frame->current_task)) : plan_null();
+		plan_arg(digest_datum(frame->current_task)) : plan_null();
 	/* A state that carries no tasks does not say how many there were */
 	save->completed_task_count = frame->has_completed_tasks ?
 		plan_arg(Int32GetDatum(frame->completed_task_count)) : plan_null();
@@ -167,7 +167,7 @@ snapshot_read(Datum data, Checkpoint *save)
 													frame->position.end - frame->position.start,
 													0)));
 	save->last_task_id = frame->has_last_completed_task ?
-		plan_arg(hash_datum(frame->last_completed_task)) : plan_null();
+		plan_arg(digest_datum(frame->last_completed_task)) : plan_null();
 	save->last_output = plan_null();
 
 	save->data = data;
@@ -188,7 +188,7 @@ snapshot_read(Datum data, Checkpoint *save)
 				save->last_output = plan_arg(output);
 			else
 			{
-				save->outputs[save->noutputs].task_id = hash_datum(task->id);
+				save->outputs[save->noutputs].task_id = digest_datum(task->id);
 				save->outputs[save->noutputs].output = plan_arg(output);
 				save->noutputs++;
 			}
@@ -231,15 +231,6 @@ awaited_signal_of(const Frame *frame)
 	if (!name.isnull)
 		arg_check_name(DatumGetTextPP(name.value), "signal_name");
 	return name;
-}
-
-/*
- * hash_datum makes a bytea of an id or a hash.
- */
-static Datum
-hash_datum(const uint8 *hash)
-{
-	return PointerGetDatum(cstring_to_text_with_len((const char *) hash, HASH_BYTES));
 }
 
 /*

@@ -144,10 +144,7 @@ result_store(PlanCall *call, TaskResult *result)
 						text_to_cstring(result->instance_id),
 						status_name(instance.status)),
 				 errhint("Leave data out to have the stored snapshot edited, or save it with sayiir_save_snapshot.")));
-	if (result->expected_version != VERSION_NOT_EXPECTED &&
-		result->expected_version != instance.version)
-		error_version_conflict(result->instance_id, result->expected_version,
-							   instance.version);
+	checkpoint_check_version(&instance, result->expected_version);
 
 	if (result->frame != NULL)
 		return result_write_data(call, result, &instance);

@@ -17,6 +17,7 @@
 
 #include "arg.h"
 #include "compat.h"
+#include "digest.h"
 #include "encoding.h"
 #include "hint.h"
 #include "settings.h"
@@ -108,10 +109,8 @@ sayiir_decode_hint(PG_FUNCTION_ARGS)
 
 	values[0] = PointerGetDatum(encoding_text_from_utf8(hint->instance_id.bytes,
 														hint->instance_id.len));
-	values[1] = PointerGetDatum(cstring_to_text_with_len((const char *) hint->task_id,
-														 HASH_BYTES));
-	values[2] = PointerGetDatum(cstring_to_text_with_len((const char *) hint->definition_hash,
-														 HASH_BYTES));
+	values[1] = digest_datum(hint->task_id);
+	values[2] = digest_datum(hint->definition_hash);
 	values[3] = PointerGetDatum(construct_array(tags, hint->ntags, TEXTOID, -1, false,
 												TYPALIGN_INT));
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
