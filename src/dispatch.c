@@ -11,7 +11,7 @@
  *
  * What the queue says is what was committed when it was read.  A candidate
  * counts only after its snapshot row was locked, without waiting, and the queue
- * looked at again: two callers never get the same, and never wait.
+ * looked at again (candidate.c): two callers never get the same, and never wait.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,16 +25,13 @@
 #include "utils/timestamp.h"
 
 #include "arg.h"
+#include "candidate.h"
 #include "checkpoint.h"
 #include "claim_row.h"
-#include "event_row.h"
-#include "errors.h"
-#include "history.h"
 #include "move.h"
 #include "ready.h"
 #include "signal_row.h"
 #include "snapshot_row.h"
-#include "task_row.h"
 
 PG_FUNCTION_INFO_V1(sayiir_claim_tasks);
 
@@ -47,23 +44,6 @@ enum
 	CLAIM_WORKER_TAGS,
 	CLAIM_AGING,
 	CLAIM_DEFINITION_HASHES
-};
-
-/* Columns of the result */
-enum
-{
-	CLAIMED_INSTANCE_ID,
-	CLAIMED_TASK_ID,
-	CLAIMED_TOKEN,
-	CLAIMED_EXPIRES_AT,
-	CLAIMED_POSITION_KIND,
-	CLAIMED_HISTORY_VERSION,
-	CLAIMED_DATA,
-	CLAIMED_DEFINITION_HASH,
-	CLAIMED_TRACE_PARENT,
-	CLAIMED_TASK_IDS,
-	CLAIMED_OUTPUTS,
-	CLAIMED_NCOLUMNS
 };
 
 #define DEFAULT_MAX_TASKS	1
@@ -93,18 +73,12 @@ typedef struct Kind
 	text	   *instance_id[KIND_BATCH];
 } Kind;
 
-/* What the caller asks for */
-typedef struct Request
+/* A signal that no worker is left to apply */
+typedef struct PendingSignal
 {
-	Datum		worker_id;		/* text */
-	int			max_tasks;
-	Datum		ttl;			/* interval */
-	Datum		worker_tags;	/* text[] */
-	NullableDatum definition_hashes;	/* bytea[] */
-	int64		aging;			/* microseconds */
-	TimestampTz now;
-	ReturnSetInfo *rsinfo;
-} Request;
+	Instance	instance;		/* locked */
+	SignalRow	signal;
+} PendingSignal;
 
 /* $1 now, $2 tags of the worker, $3 definitions */
 static PlanStatement find_heads = {
@@ -141,15 +115,6 @@ static PlanStatement find_next = {
 	.argtypes = {INT8OID, TIMESTAMPTZOID, TEXTOID, TIMESTAMPTZOID, INT4OID},
 };
 
-static PlanStatement check_candidate = {
-	.sql =
-	"SELECT true FROM @.sayiir_workflow_ready AS r"
-	" WHERE r.instance_id = $1 AND r.ready_at = $2 AND r.kind = $3",
-	.expected = SPI_OK_SELECT,
-	.nargs = 3,
-	.argtypes = {TEXTOID, TIMESTAMPTZOID, INT8OID},
-};
-
 /* Whoever else is at a claim or its instance is not waited for */
 static PlanStatement lock_expired = {
 	.sql =
@@ -179,30 +144,27 @@ static PlanStatement lock_unapplied = {
 	.argtypes = {TIMESTAMPTZOID, INT4OID},
 };
 
-static void request_read(FunctionCallInfo fcinfo, Request *request);
-static void apply_signals(PlanCall *call, const Request *request);
-static void give_back_expired(PlanCall *call, const Request *request);
+static void request_read(FunctionCallInfo fcinfo, ClaimRequest *request);
+static void apply_signals(PlanCall *call, const ClaimRequest *request);
+static void apply_part(PlanCall *call, void *arg);
+static void give_back_expired(PlanCall *call, const ClaimRequest *request);
 static int	collect_ids(PlanCall *call, PlanStatement *statement, TimestampTz now, int limit,
 						text ***ids);
-static int	find_kinds(PlanCall *call, const Request *request, Kind **kinds);
-static void kind_refill(PlanCall *call, const Request *request, Kind *kind);
-static Kind *most_urgent(const Request *request, Kind *kinds, int nkinds);
-static bool try_candidate(PlanCall *call, const Request *request, const Kind *kind);
-static bool move_on(PlanCall *call, const Request *request, Instance *instance);
-static void put_claimed(PlanCall *call, const Request *request, const Instance *instance,
-						Datum token, NullableDatum expires_at);
+static int	find_kinds(PlanCall *call, const ClaimRequest *request, Kind **kinds);
+static void kind_refill(PlanCall *call, const ClaimRequest *request, Kind *kind);
+static Kind *most_urgent(const ClaimRequest *request, Kind *kinds, int nkinds);
 
 /*
  * sayiir_claim_tasks(worker_id, max_tasks, ttl, worker_tags, aging, definition_hashes)
  *		RETURNS TABLE (...)
  *
  * Up to max_tasks rows, the most urgent first.  Never waits for another claim.
- * Errors: 22004, 22023 for the arguments; XX001 when a version is missing.
+ * Errors: 22004, 22023 for the arguments.
  */
 Datum
 sayiir_claim_tasks(PG_FUNCTION_ARGS)
 {
-	Request		request;
+	ClaimRequest request;
 	PlanCall	call;
 	Kind	   *kinds;
 	int			nkinds;
@@ -226,7 +188,8 @@ sayiir_claim_tasks(PG_FUNCTION_ARGS)
 
 		if (kind == NULL)
 			break;
-		if (try_candidate(&call, &request, kind))
+		if (candidate_claim(&call, &request, kind->instance_id[kind->next],
+							kind->ready_at[kind->next], kind->kind))
 			claimed++;
 		kind->next++;
 		if (kind->next == kind->ncandidates)
@@ -240,7 +203,7 @@ sayiir_claim_tasks(PG_FUNCTION_ARGS)
  * request_read checks the arguments.
  */
 static void
-request_read(FunctionCallInfo fcinfo, Request *request)
+request_read(FunctionCallInfo fcinfo, ClaimRequest *request)
 {
 	NullableDatum arg;
 
@@ -272,10 +235,12 @@ request_read(FunctionCallInfo fcinfo, Request *request)
 }
 
 /*
- * apply_signals applies signals of instances that no worker holds.
+ * apply_signals applies signals of instances that no worker holds.  A signal
+ * that cannot be applied does not stand in the way of others: its instance is
+ * held back.
  */
 static void
-apply_signals(PlanCall *call, const Request *request)
+apply_signals(PlanCall *call, const ClaimRequest *request)
 {
 	text	  **ids;
 	int			n = collect_ids(call, &lock_unapplied, request->now, request->max_tasks, &ids);
@@ -283,17 +248,34 @@ apply_signals(PlanCall *call, const Request *request)
 
 	for (i = 0; i < n; i++)
 	{
-		Instance	instance;
-		SignalRow	signal;
-		int			version;
+		PendingSignal pending;
+		ErrorData  *error;
 
-		if (snapshot_row_try_lock(call, ids[i], &instance) &&
-			!status_is_terminal(instance.status) &&
-			!claim_row_is_held(call, ids[i]) &&
-			signal_row_find(call, ids[i], &signal))
-			(void) move_by_signal(call, &instance, &signal, plan_null(), plan_null(), true,
-								  &version);
+		if (!snapshot_row_try_lock(call, ids[i], &pending.instance) ||
+			status_is_terminal(pending.instance.status) ||
+			claim_row_is_held(call, ids[i]) ||
+			!signal_row_find(call, ids[i], &pending.signal))
+			continue;
+		error = plan_try(call, apply_part, &pending);
+		if (error != NULL)
+		{
+			candidate_hold_back(call, &pending.instance, error);
+			FreeErrorData(error);
+		}
 	}
+}
+
+/*
+ * apply_part is the part of apply_signals that can fail.
+ */
+static void
+apply_part(PlanCall *call, void *arg)
+{
+	PendingSignal *pending = arg;
+	int			version;
+
+	(void) move_by_signal(call, &pending->instance, &pending->signal, plan_null(), plan_null(),
+						  true, &version);
 }
 
 /*
@@ -301,7 +283,7 @@ apply_signals(PlanCall *call, const Request *request)
  * their instances are in the queue again, waiting as long as before.
  */
 static void
-give_back_expired(PlanCall *call, const Request *request)
+give_back_expired(PlanCall *call, const ClaimRequest *request)
 {
 	text	  **ids;
 	int			n = collect_ids(call, &lock_expired, request->now, EXPIRED_PER_CALL, &ids);
@@ -341,7 +323,7 @@ collect_ids(PlanCall *call, PlanStatement *statement, TimestampTz now, int limit
  * that can be claimed now, each with the longest waiting one.
  */
 static int
-find_kinds(PlanCall *call, const Request *request, Kind **kinds)
+find_kinds(PlanCall *call, const ClaimRequest *request, Kind **kinds)
 {
 	NullableDatum args[] = {
 		plan_arg(TimestampTzGetDatum(request->now)),
@@ -370,7 +352,7 @@ find_kinds(PlanCall *call, const Request *request, Kind **kinds)
  * kind_refill reads the candidates of a kind that follow the last one tried.
  */
 static void
-kind_refill(PlanCall *call, const Request *request, Kind *kind)
+kind_refill(PlanCall *call, const ClaimRequest *request, Kind *kind)
 {
 	int			last = kind->ncandidates - 1;
 	NullableDatum args[] = {
@@ -398,7 +380,7 @@ kind_refill(PlanCall *call, const Request *request, Kind *kind)
  * waiting.
  */
 static Kind *
-most_urgent(const Request *request, Kind *kinds, int nkinds)
+most_urgent(const ClaimRequest *request, Kind *kinds, int nkinds)
 {
 	Kind	   *best = NULL;
 	int64		best_score = 0;
@@ -420,123 +402,4 @@ most_urgent(const Request *request, Kind *kinds, int nkinds)
 		}
 	}
 	return best;
-}
-
-/*
- * try_candidate claims the next candidate of a kind and gives it to the caller,
- * if it is still to be had.
- */
-static bool
-try_candidate(PlanCall *call, const Request *request, const Kind *kind)
-{
-	text	   *instance_id = kind->instance_id[kind->next];
-	NullableDatum args[] = {
-		plan_arg(PointerGetDatum(instance_id)),
-		plan_arg(TimestampTzGetDatum(kind->ready_at[kind->next])),
-		plan_arg(kind->kind),
-	};
-	Instance	instance;
-	NullableDatum expires_at;
-	Datum		token;
-	TimestampTz now;
-
-	if (!snapshot_row_try_lock(call, instance_id, &instance) ||
-		plan_run(call, &check_candidate, args) == 0)
-		return false;
-	if (!move_on(call, request, &instance))
-		return false;
-
-	now = GetCurrentTimestamp();
-	expires_at = claim_expiry(now, plan_arg(request->ttl));
-	if (!claim_row_take(call, instance_id, instance.current_task_id, request->worker_id, now,
-						expires_at, &token))
-		return false;
-	put_claimed(call, request, &instance, token, expires_at);
-	return true;
-}
-
-/*
- * move_on moves an instance whose snapshot the server can read past a delay that
- * is over, or a signal whose event is there.  Returns false when that completed
- * it; a place that a worker has to act on is left alone.
- */
-static bool
-move_on(PlanCall *call, const Request *request, Instance *instance)
-{
-	Frame	   *frame;
-	Datum		payload;
-
-	if (!instance->current_task_id.isnull)
-		return true;
-
-	if (!instance->awaited_signal.isnull)
-	{
-		int64		size = event_row_size(call, instance->instance_id,
-									  instance->awaited_signal.value);
-
-		if (size < 0)
-			return true;
-		frame = move_frame_at(call, instance, "AtSignal", true);
-		if (frame == NULL || !move_fits(frame, size) ||
-			!event_row_take(call, instance->instance_id, instance->awaited_signal.value,
-							&payload))
-			return true;
-		move_past_signal(call, instance, frame, payload, CLAIM_ENDS_QUIETLY,
-						 plan_arg(request->worker_id));
-	}
-	else
-	{
-		frame = move_frame_at(call, instance, "AtDelay", true);
-		if (frame == NULL || !move_fits(frame, move_delay_output_size(call, instance, frame)))
-			return true;
-		move_past_delay(call, instance, frame, CLAIM_ENDS_QUIETLY,
-						plan_arg(request->worker_id));
-	}
-
-	/* It is ours: this reads what has become of it */
-	if (!snapshot_row_try_lock(call, instance->instance_id, instance) ||
-		instance->status != STATUS_IN_PROGRESS)
-		return false;
-	if (!instance->delay_wake_at.isnull &&
-		DatumGetTimestampTz(instance->delay_wake_at.value) > request->now)
-	{
-		/* Its next task is a retry that is not due */
-		(void) ready_refresh(call, instance->instance_id);
-		return false;
-	}
-	return true;
-}
-
-/*
- * put_claimed gives a claimed instance to the caller, loaded.
- */
-static void
-put_claimed(PlanCall *call, const Request *request, const Instance *instance,
-			Datum token, NullableDatum expires_at)
-{
-	HistoryVersion newest;
-	Datum		values[CLAIMED_NCOLUMNS];
-	bool		nulls[CLAIMED_NCOLUMNS] = {false};
-
-	values[CLAIMED_INSTANCE_ID] = PointerGetDatum(instance->instance_id);
-	values[CLAIMED_TASK_ID] = instance->current_task_id.value;
-	nulls[CLAIMED_TASK_ID] = instance->current_task_id.isnull;
-	values[CLAIMED_TOKEN] = token;
-	values[CLAIMED_EXPIRES_AT] = expires_at.value;
-	values[CLAIMED_POSITION_KIND] = instance->position_kind.value;
-	nulls[CLAIMED_POSITION_KIND] = instance->position_kind.isnull;
-	values[CLAIMED_HISTORY_VERSION] = Int32GetDatum(instance->version);
-	values[CLAIMED_DEFINITION_HASH] = instance->definition_hash;
-	values[CLAIMED_TRACE_PARENT] = instance->trace_parent.value;
-	nulls[CLAIMED_TRACE_PARENT] = instance->trace_parent.isnull;
-	if (!history_read(call, instance->instance_id, instance->version, &newest,
-					  &values[CLAIMED_DATA]))
-		error_history_lost(instance->instance_id, instance->version);
-	if (!task_row_load_outputs(call, instance->instance_id, instance->version,
-							   values[CLAIMED_DATA], &values[CLAIMED_TASK_IDS], &values[CLAIMED_OUTPUTS]))
-		nulls[CLAIMED_TASK_IDS] = nulls[CLAIMED_OUTPUTS] = true;
-
-	tuplestore_putvalues(request->rsinfo->setResult, request->rsinfo->setDesc, values, nulls);
-	/* The row is copied, and there may be many of them */
-	pfree(DatumGetPointer(values[CLAIMED_DATA]));
 }

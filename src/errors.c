@@ -14,6 +14,29 @@
 #include "errors.h"
 
 /*
+ * error_is_of_instance tells whether an error says something about the instance
+ * that was dealt with, so that a call about many can leave this one aside: what
+ * is stored of it, or what a trigger or constraint says of it.  Everything else
+ * (a conflict, a cancel, a full disk, a missing right) would meet the next one too.
+ */
+bool
+error_is_of_instance(int sqlstate)
+{
+	switch (ERRCODE_TO_CATEGORY(sqlstate))
+	{
+		case ERRCODE_TRIGGERED_ACTION_EXCEPTION:
+		case ERRCODE_DATA_EXCEPTION:
+		case ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION:
+		case ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION:
+		case ERRCODE_PROGRAM_LIMIT_EXCEEDED:
+		case ERRCODE_PLPGSQL_ERROR: /* RAISE, as a rule in a trigger */
+			return true;
+		default:
+			return sqlstate == ERRCODE_DATA_CORRUPTED || sqlstate == ERRCODE_INDEX_CORRUPTED;
+	}
+}
+
+/*
  * error_no_instance raises P0002: there is no instance of this id.
  */
 void

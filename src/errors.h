@@ -18,6 +18,7 @@
 #define ERRCODE_SAYIIR_CLAIM_LOST			MAKE_SQLSTATE('S','Y','0','0','2')
 #define ERRCODE_SAYIIR_WRONG_STATE			MAKE_SQLSTATE('S','Y','0','0','3')
 
+extern bool error_is_of_instance(int sqlstate);
 pg_noreturn extern void error_no_instance(text *instance_id);
 pg_noreturn extern void error_no_version(text *instance_id, int version);
 pg_noreturn extern void error_history_lost(text *instance_id, int version);

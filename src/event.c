@@ -93,7 +93,7 @@ event_deliver(PlanCall *call, const Instance *instance, Datum name, Datum payloa
 {
 	Frame	   *frame;
 
-	frame = move_frame_at(call, instance, "AtSignal", false);
+	frame = move_frame_at(instance, move_newest_data(call, instance), "AtSignal", false);
 	if (frame == NULL)
 		return false;
 

@@ -95,9 +95,9 @@ static PlanStatement delete_old = {
 	.argtypes = {TEXTOID, TEXTOID, INT8OID},
 };
 
-static PlanStatement find_size = {
+static PlanStatement find_oldest = {
 	.sql =
-	"SELECT octet_length(e.payload) FROM @.sayiir_workflow_events AS e"
+	"SELECT e.payload FROM @.sayiir_workflow_events AS e"
 	" WHERE e.instance_id = $1 AND e.signal_name = $2 ORDER BY e.id LIMIT 1",
 	.expected = SPI_OK_SELECT,
 	.nargs = 2,
@@ -124,16 +124,26 @@ event_row_lock(text *instance_id, EventParty party)
 
 /*
  * event_row_size returns the size of the payload that event_row_take would give,
- * -1 when there is none.
+ * -1 when there is none.  The payload is looked at, and raises what is wrong with
+ * it.
  */
 int64
 event_row_size(PlanCall *call, text *instance_id, Datum name)
 {
 	NullableDatum args[] = {plan_arg(PointerGetDatum(instance_id)), plan_arg(name)};
 
-	if (plan_run(call, &find_size, args) == 0)
+	Datum		stored;
+	bytea	   *payload;
+	int64		size;
+
+	if (plan_run(call, &find_oldest, args) == 0)
 		return -1;
-	return DatumGetInt32(plan_value(call, 0, 1).value);
+	stored = plan_value(call, 0, 1).value;
+	payload = PG_DETOAST_DATUM_PACKED(stored);
+	size = VARSIZE_ANY_EXHDR(payload);
+	if ((Pointer) payload != DatumGetPointer(stored))
+		pfree(payload);
+	return size;
 }
 
 /*

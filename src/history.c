@@ -29,6 +29,17 @@
  */
 #define HAND_OVER_BYTES		(1024 * 1024)
 
+/* What rebuild_part is to rebuild */
+typedef struct Rebuild
+{
+	text	   *instance_id;
+	const StoredVersion *stored;
+	MemoryContext context;
+	bytea	   *data;			/* NULL: damaged */
+} Rebuild;
+
+static bytea *history_rebuild(PlanCall *call, text *instance_id, const StoredVersion *stored);
+static void rebuild_part(PlanCall *call, void *arg);
 static void history_get(PlanCall *call, HistoryVersion *found, int version);
 static void history_put(PlanCall *call, text *instance_id, const HistoryVersion *version,
 						const StoredVersion *stored);
@@ -228,11 +239,39 @@ history_is_sound(PlanCall *call, text *instance_id, int version)
 
 	if (!store_find(call, instance_id, version, &stored))
 		return false;
-	bytes = store_rebuild(call, instance_id, &stored, CurrentMemoryContext);
+	bytes = history_rebuild(call, instance_id, &stored);
 	if (bytes == NULL)
 		return false;
 	pfree(bytes);
 	return true;
+}
+
+/*
+ * history_rebuild returns the bytes of a version, in this context, or NULL when
+ * what is stored does not give what was saved, or cannot even be read.
+ */
+static bytea *
+history_rebuild(PlanCall *call, text *instance_id, const StoredVersion *stored)
+{
+	Rebuild		rebuild = {instance_id, stored, CurrentMemoryContext, NULL};
+	ErrorData  *error = plan_try(call, rebuild_part, &rebuild);
+
+	if (error == NULL)
+		return rebuild.data;
+	FreeErrorData(error);
+	return NULL;
+}
+
+/*
+ * rebuild_part is the part of history_rebuild that can fail.
+ */
+static void
+rebuild_part(PlanCall *call, void *arg)
+{
+	Rebuild    *rebuild = arg;
+
+	rebuild->data = store_rebuild(call, rebuild->instance_id, rebuild->stored,
+								  rebuild->context);
 }
 
 /*
@@ -261,7 +300,7 @@ history_cut(PlanCall *call, text *instance_id, int version)
 	/* All are rebuilt before the first is changed */
 	for (i = 0; i < n; i++)
 	{
-		bytea	   *data = store_rebuild(call, instance_id, &dependents[i], CurrentMemoryContext);
+		bytea	   *data = history_rebuild(call, instance_id, &dependents[i]);
 
 		if (data == NULL)
 			return 0;
@@ -273,7 +312,7 @@ history_cut(PlanCall *call, text *instance_id, int version)
 	if (n > 0 && first_data == NULL)
 	{
 		if (!store_find(call, instance_id, version + 1, &first) ||
-			(first_data = store_rebuild(call, instance_id, &first, CurrentMemoryContext)) == NULL)
+			(first_data = history_rebuild(call, instance_id, &first)) == NULL)
 			return 0;
 	}
 

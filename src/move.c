@@ -71,18 +71,16 @@ move_is_parked_for(const Instance *instance, Datum name)
 }
 
 /*
- * move_frame_at reads the stored snapshot of an instance that is at a place of
- * this kind by its columns, if it is one of Sayiir's; NULL for an opaque one,
- * which is a worker's to take on.
+ * move_frame_at reads the stored snapshot, given as data, of an instance that is
+ * at a place of this kind by its columns, if it is one of Sayiir's; NULL for an
+ * opaque one, which is a worker's to take on.
  *
  * One that cannot be edited, or is elsewhere, raises 22P03, or, when the caller
  * is tolerant, is taken as opaque.
  */
 Frame *
-move_frame_at(PlanCall *call, const Instance *instance, const char *position_kind,
-			  bool tolerant)
+move_frame_at(const Instance *instance, Datum data, const char *position_kind, bool tolerant)
 {
-	Datum		data = move_newest_data(call, instance);
 	Frame	   *frame = tolerant ? frame_or_null(instance, data) :
 		frame_to_edit(instance, data, true);
 

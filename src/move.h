@@ -14,7 +14,7 @@
 
 extern Datum move_newest_data(PlanCall *call, const Instance *instance);
 extern bool move_is_parked_for(const Instance *instance, Datum name);
-extern Frame *move_frame_at(PlanCall *call, const Instance *instance, const char *position_kind,
+extern Frame *move_frame_at(const Instance *instance, Datum data, const char *position_kind,
 							bool tolerant);
 extern bool move_fits(const Frame *frame, int64 output_size);
 extern int64 move_delay_output_size(PlanCall *call, const Instance *instance,

@@ -40,6 +40,7 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
+#include "errors.h"
 #include "plan.h"
 
 #define PLAN_FETCH_ROWS		1000	/* rows that plan_for_each holds at once */
@@ -115,6 +116,51 @@ plan_end(PlanCall *call)
 	call->rows = NULL;
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "SPI_finish failed");
+}
+
+/*
+ * plan_try runs a part of a call that is about one instance among many.  Returns
+ * NULL, or the error that it raised, palloc'd, if that is this instance's own:
+ * then nothing that the part wrote remains, and neither do locks that it took.
+ *
+ * That takes a subtransaction, which has a number of its own only when the part
+ * writes: then it is for what happens now and then.  A parallel query allows none:
+ * there the error goes on.
+ */
+ErrorData *
+plan_try(PlanCall *call, PlanPart part, void *arg)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile error = NULL;
+
+	if (IsInParallelMode())
+	{
+		part(call, arg);
+		return NULL;
+	}
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		part(call, arg);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (!error_is_of_instance(error->sqlerrcode))
+			PG_RE_THROW();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	call->rows = NULL;
+	return error;
 }
 
 /*

@@ -44,6 +44,9 @@ typedef struct PlanCall
 	uint64		nrows;			/* rows returned, or rows written */
 } PlanCall;
 
+/* A part of a call that plan_try runs */
+typedef void (*PlanPart) (PlanCall *call, void *arg);
+
 /* Receives one row of plan_for_each; false ends the reading */
 typedef bool (*PlanRowReceiver) (PlanCall *call, uint64 row, void *arg);
 
@@ -51,6 +54,7 @@ extern void plan_begin(PlanCall *call, FunctionCallInfo fcinfo);
 extern void plan_begin_reading(PlanCall *call, FunctionCallInfo fcinfo);
 extern void plan_begin_inside(PlanCall *call, const PlanCall *outer);
 extern void plan_end(PlanCall *call);
+extern ErrorData *plan_try(PlanCall *call, PlanPart part, void *arg);
 extern uint64 plan_run(PlanCall *call, PlanStatement *statement, const NullableDatum *args);
 extern void plan_for_each(PlanCall *call, PlanStatement *statement, const NullableDatum *args,
 						  PlanRowReceiver receiver, void *arg);
