@@ -8,8 +8,8 @@
 #include "postgres.h"
 
 #include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
@@ -24,9 +24,7 @@
 #include "save_arg.h"
 #include "signal_row.h"
 #include "snapshot.h"
-
-PG_FUNCTION_INFO_V1(sayiir_advance);
-PG_FUNCTION_INFO_V1(sayiir_advance_json);
+#include "sql_function.h"
 
 #define ADVANCE_CLAIM_TOKEN	1	/* in both forms, behind data */
 
@@ -68,7 +66,8 @@ typedef struct AdvanceResult
 	NullableDatum expires_at;	/* timestamptz; of the claim that goes on */
 } AdvanceResult;
 
-static Datum advance_run(FunctionCallInfo fcinfo, Checkpoint *save, NullableDatum next_claim_ttl);
+static Datum advance_run(FunctionCallInfo fcinfo, ReturnSetInfo *rsinfo, Checkpoint *save,
+						 NullableDatum next_claim_ttl);
 static void advance_step(PlanCall *call, Checkpoint *save, NullableDatum next_claim_ttl,
 						 AdvanceResult *result);
 static bool advance_is_repeat(PlanCall *call, const Checkpoint *save, const Instance *instance,
@@ -85,8 +84,7 @@ static bool advance_wrote(const Checkpoint *save, Datum data_hash, const History
  * advance_step.  Errors: 22004, 22023, 54000, 22P03, 22P05 for the arguments,
  * SY001, SY002.
  */
-Datum
-sayiir_advance_json(PG_FUNCTION_ARGS)
+SQL_SET_FUNCTION(sayiir_advance_json, 5, INT4OID, TEXTOID, TIMESTAMPTZOID)
 {
 	Checkpoint	save;
 	NullableDatum ttl;
@@ -100,7 +98,7 @@ sayiir_advance_json(PG_FUNCTION_ARGS)
 										"expected_version");
 	save.claim_token = arg_any(fcinfo, ADVANCE_CLAIM_TOKEN);
 	(void) snapshot_read(arg_data(fcinfo, SAVE_DATA, "data").value, &save);
-	return advance_run(fcinfo, &save, ttl);
+	return advance_run(fcinfo, rsinfo, &save, ttl);
 }
 
 /*
@@ -110,8 +108,7 @@ sayiir_advance_json(PG_FUNCTION_ARGS)
  * The step of a worker whose snapshot is opaque.  Errors: 22004, 22023, 54000
  * for the arguments, SY001, SY002.
  */
-Datum
-sayiir_advance(PG_FUNCTION_ARGS)
+SQL_SET_FUNCTION(sayiir_advance, 18, INT4OID, TEXTOID, TIMESTAMPTZOID)
 {
 	Checkpoint	save;
 	NullableDatum ttl;
@@ -120,22 +117,20 @@ sayiir_advance(PG_FUNCTION_ARGS)
 	arg_require(fcinfo, ADVANCE_CLAIM_TOKEN, "claim_token");
 	ttl = arg_ttl(fcinfo, ADVANCE_NEXT_CLAIM_TTL, "next_claim_ttl");
 	save_arg_read(fcinfo, &explicit_arguments, &save);
-	return advance_run(fcinfo, &save, ttl);
+	return advance_run(fcinfo, rsinfo, &save, ttl);
 }
 
 /*
  * advance_run does the step and gives its row.
  */
 static Datum
-advance_run(FunctionCallInfo fcinfo, Checkpoint *save, NullableDatum next_claim_ttl)
+advance_run(FunctionCallInfo fcinfo, ReturnSetInfo *rsinfo, Checkpoint *save,
+			NullableDatum next_claim_ttl)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	AdvanceResult result;
 	PlanCall	call;
 	Datum		values[3];
 	bool		nulls[3];
-
-	InitMaterializedSRF(fcinfo, 0);
 
 	plan_begin(&call, fcinfo);
 	advance_step(&call, save, next_claim_ttl, &result);

@@ -11,11 +11,8 @@
 #include "fmgr.h"
 
 #include "compat.h"
+#include "sql_function.h"
 #include "status.h"
-
-PG_FUNCTION_INFO_V1(sayiir_is_status);
-PG_FUNCTION_INFO_V1(sayiir_is_snapshot);
-PG_FUNCTION_INFO_V1(sayiir_is_task_status);
 
 /*
  * is_status tells whether a text is the name of a status of an instance.
@@ -33,8 +30,7 @@ is_status(text *name)
  *
  * The CHECK of the history.
  */
-Datum
-sayiir_is_status(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_is_status, 1)
 {
 	PG_RETURN_BOOL(is_status(PG_GETARG_TEXT_PP(0)));
 }
@@ -44,8 +40,7 @@ sayiir_is_status(PG_FUNCTION_ARGS)
  *
  * The CHECK of the snapshots.
  */
-Datum
-sayiir_is_snapshot(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_is_snapshot, 2)
 {
 	int32		priority = PG_GETARG_INT32(1);
 
@@ -57,8 +52,7 @@ sayiir_is_snapshot(PG_FUNCTION_ARGS)
  *
  * The CHECK of the tasks.
  */
-Datum
-sayiir_is_task_status(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_is_task_status, 1)
 {
 	static const char *const names[] = {
 		"pending", "active", "completed", "failed", "cancelled"

@@ -7,8 +7,8 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "utils/timestamp.h"
 
 #include "arg.h"
@@ -20,10 +20,7 @@
 #include "ready.h"
 #include "signal_row.h"
 #include "snapshot_row.h"
-
-PG_FUNCTION_INFO_V1(sayiir_claim_task);
-PG_FUNCTION_INFO_V1(sayiir_extend_claim);
-PG_FUNCTION_INFO_V1(sayiir_release_claim);
+#include "sql_function.h"
 
 /* Arguments of sayiir_claim_task, in their order */
 enum
@@ -41,10 +38,8 @@ enum
  * One row, or none when the task cannot be had now.  Never waits for anybody.
  * Errors: 22004, 22023 for the arguments, P0002 for an unknown instance.
  */
-Datum
-sayiir_claim_task(PG_FUNCTION_ARGS)
+SQL_SET_FUNCTION(sayiir_claim_task, 4, UUIDOID, TIMESTAMPTZOID, TIMESTAMPTZOID)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	text	   *instance_id;
 	NullableDatum task_id;
 	NullableDatum worker_id;
@@ -64,7 +59,6 @@ sayiir_claim_task(PG_FUNCTION_ARGS)
 	task_id = arg_hash(fcinfo, CLAIM_TASK_ID, "task_id");
 	worker_id = arg_name(fcinfo, CLAIM_WORKER_ID, "worker_id");
 	ttl = arg_ttl(fcinfo, CLAIM_TTL, "ttl");
-	InitMaterializedSRF(fcinfo, 0);
 
 	plan_begin(&call, fcinfo);
 	if (!snapshot_row_try_lock(&call, instance_id, &instance))
@@ -97,8 +91,7 @@ sayiir_claim_task(PG_FUNCTION_ARGS)
  * Makes the claim expire ttl from now and returns when; NULL for a claim that
  * does not expire.  Errors: 22004, 22023 for the arguments, SY002.
  */
-Datum
-sayiir_extend_claim(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_extend_claim, 3)
 {
 	text	   *instance_id;
 	NullableDatum ttl;
@@ -127,8 +120,7 @@ sayiir_extend_claim(PG_FUNCTION_ARGS)
  * again, at once or after a while.  Errors: 22004, 22023 for the arguments,
  * SY002.
  */
-Datum
-sayiir_release_claim(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_release_claim, 3)
 {
 	text	   *instance_id;
 	NullableDatum retry_after;

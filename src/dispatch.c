@@ -19,7 +19,6 @@
 
 #include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
@@ -32,8 +31,7 @@
 #include "ready.h"
 #include "signal_row.h"
 #include "snapshot_row.h"
-
-PG_FUNCTION_INFO_V1(sayiir_claim_tasks);
+#include "sql_function.h"
 
 /* Arguments, in their order */
 enum
@@ -161,8 +159,9 @@ static Kind *most_urgent(const ClaimRequest *request, Kind *kinds, int nkinds);
  * Up to max_tasks rows, the most urgent first.  Never waits for another claim.
  * Errors: 22004, 22023 for the arguments.
  */
-Datum
-sayiir_claim_tasks(PG_FUNCTION_ARGS)
+SQL_SET_FUNCTION(sayiir_claim_tasks, 6,
+				 TEXTOID, BYTEAOID, UUIDOID, TIMESTAMPTZOID, TEXTOID, INT4OID, BYTEAOID,
+				 BYTEAOID, TEXTOID, BYTEAARRAYOID, BYTEAARRAYOID)
 {
 	ClaimRequest request;
 	PlanCall	call;
@@ -171,8 +170,7 @@ sayiir_claim_tasks(PG_FUNCTION_ARGS)
 	int			claimed = 0;
 
 	request_read(fcinfo, &request);
-	InitMaterializedSRF(fcinfo, 0);
-	request.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	request.rsinfo = rsinfo;
 
 	if (request.max_tasks == 0)
 		return (Datum) 0;

@@ -16,11 +16,8 @@
 #include "event_row.h"
 #include "move.h"
 #include "ready.h"
+#include "sql_function.h"
 #include "wakeup.h"
-
-PG_FUNCTION_INFO_V1(sayiir_send_event);
-PG_FUNCTION_INFO_V1(sayiir_consume_event);
-PG_FUNCTION_INFO_V1(sayiir_prune_events);
 
 #define PRUNE_DEFAULT_BATCH	1000
 
@@ -34,8 +31,7 @@ static bool event_deliver(PlanCall *call, const Instance *instance, Datum name, 
  * is told to take it on.  Else the event waits.  Errors: 22004, 22023, 54000
  * for the arguments.
  */
-Datum
-sayiir_send_event(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_send_event, 3)
 {
 	text	   *instance_id;
 	Datum		name;
@@ -113,8 +109,7 @@ event_deliver(PlanCall *call, const Instance *instance, Datum name, Datum payloa
  * there is none.  Waits for another consumer.  Errors: 22004, 22023 for the
  * arguments.
  */
-Datum
-sayiir_consume_event(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_consume_event, 2)
 {
 	text	   *instance_id;
 	Datum		name;
@@ -148,8 +143,7 @@ sayiir_consume_event(PG_FUNCTION_ARGS)
  * at most batch of them, and returns how many.  Errors: 22004, 22023 for the
  * arguments.
  */
-Datum
-sayiir_prune_events(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_prune_events, 2)
 {
 	NullableDatum batch;
 	PlanCall	call;

@@ -17,9 +17,8 @@
 #include "errors.h"
 #include "history.h"
 #include "snapshot.h"
+#include "sql_function.h"
 #include "task_row.h"
-
-PG_FUNCTION_INFO_V1(sayiir_fork);
 
 static void fork_json(const Instance *source, Datum data, text *new_id, Checkpoint *save);
 static void fork_opaque(PlanCall *call, const Instance *source, const HistoryVersion *from,
@@ -37,8 +36,7 @@ pg_noreturn static void error_exists(text *instance_id);
  * instance, 23505 when the new instance exists, 22P03 for a snapshot that looks
  * like one of Sayiir's and cannot be read.
  */
-Datum
-sayiir_fork(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_fork, 3)
 {
 	text	   *instance_id;
 	text	   *new_id;

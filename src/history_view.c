@@ -12,17 +12,13 @@
 
 #include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "utils/builtins.h"
 
 #include "arg.h"
 #include "errors.h"
 #include "history.h"
 #include "plan.h"
-
-PG_FUNCTION_INFO_V1(sayiir_history);
-PG_FUNCTION_INFO_V1(sayiir_history_data);
-PG_FUNCTION_INFO_V1(sayiir_history_stats);
+#include "sql_function.h"
 
 static PlanStatement find_instance = {
 	.sql =
@@ -65,8 +61,8 @@ static PlanStatement count_versions = {
  * in their order, without the bytes.  Errors: 22004, 22023 for the arguments,
  * P0002 for an unknown instance.
  */
-Datum
-sayiir_history(PG_FUNCTION_ARGS)
+SQL_SET_FUNCTION(sayiir_history, 3,
+				 INT4OID, TEXTOID, BYTEAOID, BYTEAOID, INT4OID, INT4OID, TIMESTAMPTZOID)
 {
 	NullableDatum args[3];
 	text	   *instance_id;
@@ -79,12 +75,11 @@ sayiir_history(PG_FUNCTION_ARGS)
 	if (args[1].isnull)
 		args[1] = plan_arg(Int32GetDatum(0));
 	args[2] = arg_count(fcinfo, 2, "max_rows");
-	InitMaterializedSRF(fcinfo, 0);
 
 	plan_begin_reading(&call, fcinfo);
 	if (plan_run(&call, &find_instance, args) == 0)
 		error_no_instance(instance_id);
-	plan_for_each(&call, &list_versions, args, plan_put_row, fcinfo->resultinfo);
+	plan_for_each(&call, &list_versions, args, plan_put_row, rsinfo);
 	plan_end(&call);
 	return (Datum) 0;
 }
@@ -96,8 +91,7 @@ sayiir_history(PG_FUNCTION_ARGS)
  * 22004 for the arguments, P0002 for an unknown version, XX001 for one
  * whose stored bytes do not give what was saved.
  */
-Datum
-sayiir_history_data(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_history_data, 2)
 {
 	HistoryVersion found;
 	text	   *instance_id;
@@ -124,15 +118,13 @@ sayiir_history_data(PG_FUNCTION_ARGS)
  * many of them whole, in how many bytes, and how many bytes the snapshots have.
  * Reads every row of the history, none of the bytes.
  */
-Datum
-sayiir_history_stats(PG_FUNCTION_ARGS)
+SQL_SET_FUNCTION(sayiir_history_stats, 0,
+				 TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID)
 {
 	PlanCall	call;
 
-	InitMaterializedSRF(fcinfo, 0);
-
 	plan_begin_reading(&call, fcinfo);
-	plan_for_each(&call, &count_versions, NULL, plan_put_row, fcinfo->resultinfo);
+	plan_for_each(&call, &count_versions, NULL, plan_put_row, rsinfo);
 	plan_end(&call);
 	return (Datum) 0;
 }

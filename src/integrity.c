@@ -10,16 +10,13 @@
 
 #include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "funcapi.h"
-
 #include "utils/builtins.h"
 
 #include "arg.h"
 #include "history.h"
 #include "plan.h"
 #include "ready.h"
-
-PG_FUNCTION_INFO_V1(sayiir_check_integrity);
+#include "sql_function.h"
 
 #define INTEGRITY_NCOLUMNS	3
 
@@ -182,16 +179,13 @@ static bool integrity_rebuild(PlanCall *call, uint64 row, void *arg);
  * One row per violation, of this instance or, with NULL, of any.  Reads every
  * snapshot's bytes.  Takes no lock.  Errors: 22023 for the argument.
  */
-Datum
-sayiir_check_integrity(PG_FUNCTION_ARGS)
+SQL_SET_FUNCTION(sayiir_check_integrity, 1, TEXTOID, TEXTOID, TEXTOID)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	NullableDatum args[1] = {plan_null()};
 	PlanCall	call;
 
 	if (!PG_ARGISNULL(0))
 		args[0] = plan_arg(PointerGetDatum(arg_instance_id(fcinfo, 0)));
-	InitMaterializedSRF(fcinfo, 0);
 
 	plan_begin_reading(&call, fcinfo);
 	plan_for_each(&call, PG_ARGISNULL(0) ? &check_all : &check_one, args,

@@ -13,7 +13,6 @@
 
 #include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "utils/builtins.h"
 
 #include "arg.h"
@@ -21,11 +20,8 @@
 #include "errors.h"
 #include "history.h"
 #include "plan.h"
+#include "sql_function.h"
 #include "task_row.h"
-
-PG_FUNCTION_INFO_V1(sayiir_load_snapshot);
-PG_FUNCTION_INFO_V1(sayiir_list_snapshots);
-PG_FUNCTION_INFO_V1(sayiir_delete_snapshot);
 
 /* Columns of the result of sayiir_load_snapshot */
 enum
@@ -92,10 +88,10 @@ static PlanStatement list_of_status = {
  * Errors: 22004, 22023 for the arguments, P0002 for an unknown instance or
  * version.
  */
-Datum
-sayiir_load_snapshot(PG_FUNCTION_ARGS)
+SQL_SET_FUNCTION(sayiir_load_snapshot, 2,
+				 TEXTOID, INT4OID, BYTEAOID, BYTEAOID, TEXTOID, BYTEAOID, BYTEAOID,
+				 INT4OID, TEXTOID, BYTEAARRAYOID, BYTEAARRAYOID, TIMESTAMPTZOID)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	NullableDatum args[1];
 	NullableDatum columns[SNAPSHOT_UPDATED_AT + 1];
 	Datum		values[LOAD_NCOLUMNS];
@@ -110,7 +106,6 @@ sayiir_load_snapshot(PG_FUNCTION_ARGS)
 	arg_require(fcinfo, 0, "instance_id");
 	instance_id = arg_instance_id(fcinfo, 0);
 	version = arg_version(fcinfo, 1, "version");
-	InitMaterializedSRF(fcinfo, 0);
 
 	plan_begin_reading(&call, fcinfo);
 
@@ -160,10 +155,8 @@ sayiir_load_snapshot(PG_FUNCTION_ARGS)
  * some of them at a time; what passes work_mem is in a temporary file.
  * Errors: 22023 for an unknown status or a negative limit.
  */
-Datum
-sayiir_list_snapshots(PG_FUNCTION_ARGS)
+SQL_SET_FUNCTION(sayiir_list_snapshots, 3, TEXTOID)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	NullableDatum args[3];
 	PlanCall	call;
 
@@ -171,7 +164,6 @@ sayiir_list_snapshots(PG_FUNCTION_ARGS)
 		args[2] = plan_arg(CStringGetTextDatum(status_name(arg_status(fcinfo, 0))));
 	args[0] = PG_ARGISNULL(1) ? plan_arg(CStringGetTextDatum("")) : arg_any(fcinfo, 1);
 	args[1] = arg_count(fcinfo, 2, "max_rows");
-	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 
 	plan_begin_reading(&call, fcinfo);
 	plan_for_each(&call, PG_ARGISNULL(0) ? &list_all : &list_of_status, args,
@@ -186,8 +178,7 @@ sayiir_list_snapshots(PG_FUNCTION_ARGS)
  * Deletes an instance and all that hangs on it.  Errors: 22004, 22023 for the
  * argument, P0002 for an unknown instance.
  */
-Datum
-sayiir_delete_snapshot(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_delete_snapshot, 1)
 {
 	text	   *instance_id;
 	PlanCall	call;

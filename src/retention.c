@@ -21,9 +21,7 @@
 #include "arg.h"
 #include "checkpoint.h"
 #include "plan.h"
-
-PG_FUNCTION_INFO_V1(sayiir_prune_history);
-PG_FUNCTION_INFO_V1(sayiir_delete_terminal);
+#include "sql_function.h"
 
 #define RETENTION_DEFAULT_BATCH		1000
 
@@ -97,8 +95,7 @@ static int	batch_arg(FunctionCallInfo fcinfo, int argno);
  * older_than; never the newest.  A limit that is NULL stands in nobody's way.
  * Returns how many were deleted, at most batch.  Errors: 22023 for the arguments.
  */
-Datum
-sayiir_prune_history(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_prune_history, 4)
 {
 	Prune		prune;
 	NullableDatum args[3];
@@ -176,8 +173,7 @@ prune_instance(PlanCall *call, uint64 row, void *arg)
  * on them, and returns how many, at most batch.  Errors: 22004, 22023 for the
  * arguments.
  */
-Datum
-sayiir_delete_terminal(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_delete_terminal, 2)
 {
 	NullableDatum args[2];
 	PlanCall	call;

@@ -13,9 +13,7 @@
 #include "checkpoint.h"
 #include "save_arg.h"
 #include "snapshot.h"
-
-PG_FUNCTION_INFO_V1(sayiir_save_snapshot);
-PG_FUNCTION_INFO_V1(sayiir_save_json_snapshot);
+#include "sql_function.h"
 
 /* Arguments of the explicit form: data comes first, then these */
 static const SaveArguments explicit_arguments = {
@@ -55,8 +53,7 @@ static Datum save_run(FunctionCallInfo fcinfo, Checkpoint *save);
  * the arguments, SY001 for another version than the expected one, SY002 for a
  * token that is not that of a live claim, SY003 for a paused instance.
  */
-Datum
-sayiir_save_snapshot(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_save_snapshot, 17)
 {
 	Checkpoint	save;
 
@@ -72,8 +69,7 @@ sayiir_save_snapshot(PG_FUNCTION_ARGS)
  * Errors: as above, 22P03 for data that cannot be read, 22P05 for text that the
  * database's encoding cannot hold.
  */
-Datum
-sayiir_save_json_snapshot(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_save_json_snapshot, 4)
 {
 	Checkpoint	save;
 

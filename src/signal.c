@@ -10,7 +10,6 @@
 
 #include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "utils/builtins.h"
 
 #include "arg.h"
@@ -20,14 +19,7 @@
 #include "move.h"
 #include "ready.h"
 #include "signal_row.h"
-
-PG_FUNCTION_INFO_V1(sayiir_cancel);
-PG_FUNCTION_INFO_V1(sayiir_pause);
-PG_FUNCTION_INFO_V1(sayiir_unpause);
-PG_FUNCTION_INFO_V1(sayiir_store_signal);
-PG_FUNCTION_INFO_V1(sayiir_get_signal);
-PG_FUNCTION_INFO_V1(sayiir_clear_signal);
-PG_FUNCTION_INFO_V1(sayiir_check_signals);
+#include "sql_function.h"
 
 static PlanStatement get_signal = {
 	.sql =
@@ -49,8 +41,7 @@ static SignalKind arg_kind(FunctionCallInfo fcinfo, int argno);
  * Cancelled, or Pending while a worker holds the instance.  Errors: 22004,
  * 22023 for the arguments, P0002, SY003 for an instance that ended otherwise.
  */
-Datum
-sayiir_cancel(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_cancel, 3)
 {
 	return signal_request(fcinfo, SIGNAL_CANCEL);
 }
@@ -61,8 +52,7 @@ sayiir_cancel(PG_FUNCTION_ARGS)
  * Paused, or Pending while a worker holds the instance; Cancelled when a cancel
  * was pending.  Errors: as for sayiir_cancel.
  */
-Datum
-sayiir_pause(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_pause, 3)
 {
 	return signal_request(fcinfo, SIGNAL_PAUSE);
 }
@@ -115,8 +105,7 @@ signal_request(FunctionCallInfo fcinfo, SignalKind kind)
  *
  * Stores a signal, for others to apply.  Errors: as for sayiir_cancel.
  */
-Datum
-sayiir_store_signal(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_store_signal, 4)
 {
 	text	   *instance_id;
 	Instance	instance;
@@ -149,10 +138,8 @@ sayiir_store_signal(PG_FUNCTION_ARGS)
  * The pending signal of this kind: one row or none.  Errors: 22004, 22023 for
  * the arguments.
  */
-Datum
-sayiir_get_signal(PG_FUNCTION_ARGS)
+SQL_SET_FUNCTION(sayiir_get_signal, 2, TEXTOID, TEXTOID, TIMESTAMPTZOID)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	NullableDatum args[2];
 	PlanCall	call;
 
@@ -160,7 +147,6 @@ sayiir_get_signal(PG_FUNCTION_ARGS)
 	arg_require(fcinfo, 1, "kind");
 	args[0] = plan_arg(PointerGetDatum(arg_instance_id(fcinfo, 0)));
 	args[1] = plan_arg(CStringGetTextDatum(signal_kind_name(arg_kind(fcinfo, 1))));
-	InitMaterializedSRF(fcinfo, 0);
 
 	plan_begin_reading(&call, fcinfo);
 	if (plan_run(&call, &get_signal, args) > 0)
@@ -175,8 +161,7 @@ sayiir_get_signal(PG_FUNCTION_ARGS)
  * Takes a pending signal back; the instance can be claimed again if none is
  * left.  Errors: 22004, 22023 for the arguments.
  */
-Datum
-sayiir_clear_signal(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_clear_signal, 2)
 {
 	text	   *instance_id;
 	SignalKind	kind;
@@ -204,8 +189,7 @@ sayiir_clear_signal(PG_FUNCTION_ARGS)
  * Applies what is pending: Cancelled, Paused, or NULL when nothing was.  Errors:
  * 22004, 22023, 54000, 22P03 for the arguments.
  */
-Datum
-sayiir_check_signals(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_check_signals, 3)
 {
 	text	   *instance_id;
 	NullableDatum interrupted_task;
@@ -241,8 +225,7 @@ sayiir_check_signals(PG_FUNCTION_ARGS)
  * Lets a paused instance go on where it was and returns the version.  Errors:
  * 22004, 22023, 54000, 22P03 for the arguments, P0002, SY003 when not paused.
  */
-Datum
-sayiir_unpause(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_unpause, 2)
 {
 	text	   *instance_id;
 	NullableDatum data;

@@ -23,11 +23,8 @@
 #include "move.h"
 #include "plan.h"
 #include "snapshot.h"
+#include "sql_function.h"
 #include "task_row.h"
-
-PG_FUNCTION_INFO_V1(sayiir_save_task_result);
-PG_FUNCTION_INFO_V1(sayiir_load_task_result);
-PG_FUNCTION_INFO_V1(sayiir_task_id);
 
 /* Arguments of sayiir_save_task_result, in their order */
 enum
@@ -86,8 +83,7 @@ static int	result_write(PlanCall *call, const TaskResult *result, const Instance
  * one just completed, until the save that moves the instance on.  Errors:
  * 22004, 22023, 54000, 22P03, 22P05 for the arguments, P0002, SY001, SY002.
  */
-Datum
-sayiir_save_task_result(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_save_task_result, 6)
 {
 	TaskResult	result = {0};
 	PlanCall	call;
@@ -273,8 +269,7 @@ result_write(PlanCall *call, const TaskResult *result, const Instance *instance,
  * The output of a completed task, NULL when it is not completed or has none.
  * Errors: 22004, 22023 for the arguments, P0002.
  */
-Datum
-sayiir_load_task_result(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_load_task_result, 2)
 {
 	NullableDatum args[2];
 	NullableDatum output;
@@ -304,8 +299,7 @@ sayiir_load_task_result(PG_FUNCTION_ARGS)
  * The id of the task of this name: SHA-256 of the name in UTF-8.  Errors:
  * 22004 for NULL.
  */
-Datum
-sayiir_task_id(PG_FUNCTION_ARGS)
+SQL_FUNCTION(sayiir_task_id, 1)
 {
 	text	   *name;
 	char	   *bytes;

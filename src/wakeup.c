@@ -12,7 +12,6 @@
 
 #include "catalog/pg_type.h"
 #include "commands/async.h"
-#include "funcapi.h"
 #include "utils/builtins.h"
 
 #include "arg.h"
@@ -21,14 +20,13 @@
 #include "encoding.h"
 #include "hint.h"
 #include "settings.h"
+#include "sql_function.h"
 #include "wakeup.h"
 
 #define TASK_READY_CHANNEL	"sayiir_task_ready"
 
 /* NOTIFY refuses a payload of this length; the server does not export it */
 #define NOTIFY_PAYLOAD_LIMIT	(BLCKSZ - NAMEDATALEN - 128)
-
-PG_FUNCTION_INFO_V1(sayiir_decode_hint);
 
 /*
  * wakeup_ready tells listeners, when the transaction commits, that this task can
@@ -83,10 +81,8 @@ wakeup_ready(text *instance_id, NullableDatum task_id, Datum definition_hash,
  * One row; none for an empty payload.  Raises 22004 for NULL, 22P03 for what
  * is not a hint, 22P05 for text that the database's encoding cannot hold.
  */
-Datum
-sayiir_decode_hint(PG_FUNCTION_ARGS)
+SQL_SET_FUNCTION(sayiir_decode_hint, 1, TEXTOID, BYTEAOID, BYTEAOID, TEXTARRAYOID)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	text	   *payload;
 	Hint	   *hint;
 	Datum		values[4];
@@ -96,7 +92,6 @@ sayiir_decode_hint(PG_FUNCTION_ARGS)
 
 	arg_require(fcinfo, 0, "payload");
 	payload = PG_GETARG_TEXT_PP(0);
-	InitMaterializedSRF(fcinfo, 0);
 
 	if (VARSIZE_ANY_EXHDR(payload) == 0)
 		return (Datum) 0;
