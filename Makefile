@@ -92,8 +92,11 @@ demo: ## install what is missing, build, and show the extension at work
 test: ## install what is missing, build, and run every suite, or TESTS="SUITE [NAME...]"
 	@dev/run dev/test $(TESTS)
 
-test-long: ## the same with a longer fuzzing run and the long suites, dev/long-*
-	@dev/run dev/test --long
+test-long: ## the same with a longer fuzzing run and the long suites, dev/long-*; then make versions
+	@status=0; dev/run dev/test --long || status=$$?; dev/versions || status=$$?; exit $$status
+
+versions: ## every suite on new machines with PostgreSQL 15, 17 and 18 (dev/versions)
+	@dev/versions
 
 bench: ## measure (bench/run)
 	@dev/run bench/run
@@ -113,4 +116,4 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1: \2/p' Makefile
 
 FORCE:
-.PHONY: all install uninstall installcheck clean lint demo test test-long bench rules checkver dist help FORCE
+.PHONY: all install uninstall installcheck clean lint demo test test-long versions bench rules checkver dist help FORCE
