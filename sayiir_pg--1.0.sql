@@ -69,9 +69,9 @@ CREATE TABLE sayiir_workflow_snapshots (
 	CONSTRAINT sayiir_workflow_snapshots_pkey PRIMARY KEY (instance_id),
 	CONSTRAINT sayiir_workflow_snapshots_check CHECK (sayiir_is_snapshot(status, task_priority))
 )
--- Every checkpoint updates one row of this table: room for the next version
--- on the same page keeps the update heap-only.
-WITH (fillfactor = 70);
+-- Every checkpoint updates one row of this table: room for the next versions
+-- on the same page keeps all of these updates heap-only.
+WITH (fillfactor = 50);
 
 COMMENT ON TABLE sayiir_workflow_snapshots IS 'one row per workflow instance: where it stands now';
 COMMENT ON COLUMN sayiir_workflow_snapshots.instance_id IS 'name of the workflow instance, 1 to 256 bytes';
@@ -156,8 +156,8 @@ CREATE TABLE sayiir_workflow_tasks (
 	CONSTRAINT sayiir_workflow_tasks_pkey PRIMARY KEY (instance_id, task_id),
 	CONSTRAINT sayiir_workflow_tasks_check CHECK (sayiir_is_task_status(status))
 )
--- A task row is updated once, when the task ends.
-WITH (fillfactor = 85);
+-- A task row is updated once, when the task ends: room for each on its page.
+WITH (fillfactor = 50);
 
 COMMENT ON TABLE sayiir_workflow_tasks IS 'one row per task of a workflow instance: its life and its output';
 COMMENT ON COLUMN sayiir_workflow_tasks.instance_id IS 'name of the workflow instance';
@@ -268,7 +268,7 @@ COMMENT ON COLUMN sayiir_workflow_ready.kind IS 'hash of definition, tags and pr
 COMMENT ON COLUMN sayiir_workflow_ready.definition_hash IS 'SHA-256 of the workflow definition';
 COMMENT ON COLUMN sayiir_workflow_ready.task_tags IS 'tags a worker must have';
 COMMENT ON COLUMN sayiir_workflow_ready.task_priority IS 'priority, 1 (most urgent) to 5';
-COMMENT ON COLUMN sayiir_workflow_ready.ready_at IS 'since when it waits, or from when on it can be claimed';
+COMMENT ON COLUMN sayiir_workflow_ready.ready_at IS 'since when it waits (an instance that saves moved on without a claim: since when it is here), or from when on it can be claimed';
 COMMENT ON CONSTRAINT sayiir_workflow_ready_pkey ON sayiir_workflow_ready IS 'one row per instance';
 COMMENT ON INDEX sayiir_workflow_ready_pkey IS 'the row of an instance';
 
@@ -840,8 +840,9 @@ SELECT
 FROM (
 	SELECT r.task_priority, r.task_tags::text[] AS task_tags,
 		CASE WHEN r.ready_at <= pg_catalog.clock_timestamp() THEN 'ready' ELSE 'delayed' END AS state,
-		r.ready_at AS since
+		GREATEST(r.ready_at, s.waiting_since) AS since
 	FROM sayiir_workflow_ready AS r
+	JOIN sayiir_workflow_snapshots AS s ON s.instance_id = r.instance_id
 	UNION ALL
 	SELECT s.task_priority, s.task_tags,
 		CASE WHEN c.expires_at <= pg_catalog.clock_timestamp() THEN 'expired' ELSE 'claimed' END,

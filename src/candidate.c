@@ -49,6 +49,12 @@ enum
 #define NOBODY				"nobody: held back by sayiir_claim_tasks"
 #define HELD_BACK_USECS		(10 * USECS_PER_MINUTE)
 
+/*
+ * Instances that one call puts into their places in the queue at most: a bound
+ * for that call.  Those that follow are taken as they come.
+ */
+#define REQUEUED_PER_CALL	1000
+
 /* An instance with what is stored of it */
 typedef struct Loaded
 {
@@ -69,6 +75,7 @@ static PlanStatement check_candidate = {
 	.argtypes = {TEXTOID, TIMESTAMPTZOID, INT8OID},
 };
 
+static TimestampTz due_at(const Instance *instance);
 static bool candidate_load(PlanCall *call, Loaded *loaded);
 static void load_part(PlanCall *call, void *arg);
 static bool move_on(PlanCall *call, const ClaimRequest *request, Loaded *loaded, bool *moved);
@@ -77,10 +84,11 @@ static void put_claimed(const ClaimRequest *request, const Loaded *loaded,
 
 /*
  * candidate_claim claims an instance that the queue had in this place and gives
- * it to the caller, if it is still to be had.
+ * it to the caller, if it is still to be had.  One that belongs in a later place
+ * is put there.
  */
-bool
-candidate_claim(PlanCall *call, const ClaimRequest *request, text *instance_id,
+CandidateOutcome
+candidate_claim(PlanCall *call, ClaimRequest *request, text *instance_id,
 				TimestampTz ready_at, Datum kind)
 {
 	NullableDatum args[] = {
@@ -96,21 +104,41 @@ candidate_claim(PlanCall *call, const ClaimRequest *request, text *instance_id,
 
 	if (!snapshot_row_try_lock(call, instance_id, &loaded.instance) ||
 		plan_run(call, &check_candidate, args) == 0)
-		return false;
+		return CANDIDATE_GONE;
+	if (due_at(&loaded.instance) > ready_at && request->requeued < REQUEUED_PER_CALL)
+	{
+		ready_requeue(call, instance_id, due_at(&loaded.instance));
+		request->requeued++;
+		return CANDIDATE_REQUEUED;
+	}
 	if (!candidate_load(call, &loaded))
-		return false;
+		return CANDIDATE_GONE;
 	if (!move_on(call, request, &loaded, &moved))
-		return false;
+		return CANDIDATE_GONE;
 	if (moved && !candidate_load(call, &loaded))
-		return false;
+		return CANDIDATE_GONE;
 
 	now = GetCurrentTimestamp();
 	expires_at = claim_expiry(now, plan_arg(request->ttl));
 	if (!claim_row_take(call, instance_id, loaded.instance.current_task_id,
 						request->worker_id, now, expires_at, &token))
-		return false;
+		return CANDIDATE_GONE;
 	put_claimed(request, &loaded, token, expires_at);
-	return true;
+	return CANDIDATE_CLAIMED;
+}
+
+/*
+ * due_at returns since when an instance at a task waits, or from when on it is to
+ * be claimed, which the queue can have missed (ready.c).
+ */
+static TimestampTz
+due_at(const Instance *instance)
+{
+	if (instance->current_task_id.isnull)
+		return DT_NOBEGIN;
+	if (instance->delay_wake_at.isnull)
+		return instance->waiting_since;
+	return Max(instance->waiting_since, DatumGetTimestampTz(instance->delay_wake_at.value));
 }
 
 /*

@@ -23,10 +23,19 @@ typedef struct ClaimRequest
 	int64		aging;			/* microseconds */
 	TimestampTz now;
 	ReturnSetInfo *rsinfo;		/* gets a row for each claim */
+	int			requeued;		/* candidates that were not yet in their place */
 } ClaimRequest;
 
-extern bool candidate_claim(PlanCall *call, const ClaimRequest *request, text *instance_id,
-							TimestampTz ready_at, Datum kind);
+/* What became of a candidate */
+typedef enum CandidateOutcome
+{
+	CANDIDATE_CLAIMED,
+	CANDIDATE_REQUEUED,			/* a later candidate of its kind */
+	CANDIDATE_GONE				/* not to be had */
+} CandidateOutcome;
+
+extern CandidateOutcome candidate_claim(PlanCall *call, ClaimRequest *request,
+										text *instance_id, TimestampTz ready_at, Datum kind);
 extern void candidate_hold_back(PlanCall *call, const Instance *instance,
 								const ErrorData *error);
 

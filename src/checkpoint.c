@@ -455,7 +455,12 @@ save_place(PlanCall *call, const Checkpoint *save, const SnapshotWritten *writte
 			since = Max(since, DatumGetTimestampTz(save->delay_wake_at.value));
 		task.ready_at = TimestampTzGetDatum(since);
 
-		ready = ready_put_task(call, &task, end_claim);
+		/* Without a claim, an instance at a task is in the queue since its last save */
+		ready = written->version > 1 && save->claim_token.isnull &&
+			save->claim == CLAIM_ENDS_WITH_MOVE && save->delay_wake_at.isnull &&
+			ready_has_task(call, &task);
+		if (!ready)
+			ready = ready_put_task(call, &task, end_claim);
 		if (!ready && !claim_row_is_held(call, save->instance_id))
 		{
 			/* A pending signal needs a worker too, to be applied */

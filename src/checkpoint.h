@@ -9,6 +9,7 @@
 #ifndef SAYIIR_CHECKPOINT_H
 #define SAYIIR_CHECKPOINT_H
 
+#include "datatype/timestamp.h"
 #include "utils/array.h"
 
 #include "plan.h"
@@ -81,6 +82,7 @@ typedef struct Instance
 	NullableDatum awaited_signal;	/* text */
 	NullableDatum position_hash;	/* int8 */
 	int			completed_task_count;
+	TimestampTz waiting_since;	/* at this place */
 } Instance;
 
 /* What became of a write */

@@ -186,9 +186,19 @@ SQL_SET_FUNCTION(sayiir_claim_tasks, 6,
 
 		if (kind == NULL)
 			break;
-		if (candidate_claim(&call, &request, kind->instance_id[kind->next],
-							kind->ready_at[kind->next], kind->kind))
-			claimed++;
+		switch (candidate_claim(&call, &request, kind->instance_id[kind->next],
+								kind->ready_at[kind->next], kind->kind))
+		{
+			case CANDIDATE_CLAIMED:
+				claimed++;
+				break;
+			case CANDIDATE_REQUEUED:
+				/* Those read with it may come before it, or after */
+				kind->ncandidates = kind->next + 1;
+				break;
+			case CANDIDATE_GONE:
+				break;
+		}
 		kind->next++;
 		if (kind->next == kind->ncandidates)
 			kind_refill(&call, &request, kind);
@@ -230,6 +240,7 @@ request_read(FunctionCallInfo fcinfo, ClaimRequest *request)
 	request->definition_hashes = arg_hashes(fcinfo, CLAIM_DEFINITION_HASHES,
 											"definition_hashes");
 	request->now = GetCurrentTimestamp();
+	request->requeued = 0;
 }
 
 /*

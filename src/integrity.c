@@ -114,6 +114,7 @@
 	"  WHEN q.instance_id IS NULL THEN 'it is in the queue, but cannot be claimed'" \
 	"  ELSE 'its row in the queue is not what follows from its snapshot' END" \
 	" FROM (SELECT s.instance_id, s.definition_hash, s.task_tags, s.task_priority," \
+	"   s.current_task_id IS NOT NULL AND s.delay_wake_at IS NULL AS can_lag," \
 	"   CASE WHEN w.has_event THEN s.waiting_since" \
 	"   ELSE GREATEST(s.waiting_since, s.delay_wake_at) END AS ready_at" \
 	"  FROM @.sayiir_workflow_snapshots AS s CROSS JOIN LATERAL" \
@@ -129,7 +130,8 @@
 	" FULL JOIN (SELECT r.instance_id, r.kind, r.definition_hash, r.task_tags, r.task_priority, r.ready_at" \
 	"  FROM @.sayiir_workflow_ready AS r WHERE " ONLY("r") ") AS r" \
 	" ON r.instance_id = q.instance_id" \
-	" WHERE q.instance_id IS NULL OR r.instance_id IS NULL OR q.ready_at <> r.ready_at" \
+	" WHERE q.instance_id IS NULL OR r.instance_id IS NULL OR r.ready_at > q.ready_at" \
+	" OR r.ready_at < q.ready_at AND NOT q.can_lag" \
 	" OR q.task_priority <> r.task_priority OR q.definition_hash <> r.definition_hash" \
 	" OR q.task_tags::text[] <> r.task_tags::text[]" \
 	" OR r.kind <> " READY_KIND("q.definition_hash", "q.task_tags", "q.task_priority")

@@ -9,15 +9,33 @@
  * for an event that is there.  ready_at is since when it waits, or from when on
  * it can be claimed.  All writers hold the lock of the snapshot row.
  *
+ * A save without a claim moves an instance from task to task while it stays in
+ * the queue.  Its row is not written anew then: ready_at may be earlier than
+ * since when the instance has waited for the task that it is at, never later,
+ * and never earlier than the instant of a retry.  Whoever takes instances out in
+ * their order puts such a row in its place first (candidate.c).
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "utils/timestamp.h"
 
 #include "ready.h"
 
-/* The usual save, with all that is known at hand */
+/* A task of this kind that can be claimed already, by what a save before has put */
+static PlanStatement find_task = {
+	.sql =
+	"SELECT true FROM @.sayiir_workflow_ready AS r"
+	" WHERE r.instance_id = $1 AND r.definition_hash = $2 AND r.task_tags = $3"
+	" AND r.task_priority = $4 AND r.ready_at <= $5",
+	.expected = SPI_OK_SELECT,
+	.nargs = 5,
+	.argtypes = {TEXTOID, BYTEAOID, TEXTARRAYOID, INT2OID, TIMESTAMPTZOID},
+};
+
+/* A task, with all that is known at hand */
 static PlanStatement put_task = {
 	.sql =
 	"WITH ended AS (DELETE FROM @.sayiir_workflow_claims AS c WHERE c.instance_id = $1 AND $6)"
@@ -32,6 +50,14 @@ static PlanStatement put_task = {
 	.expected = SPI_OK_INSERT,
 	.nargs = 6,
 	.argtypes = {TEXTOID, BYTEAOID, TEXTARRAYOID, INT2OID, TIMESTAMPTZOID, BOOLOID},
+};
+
+static PlanStatement requeue = {
+	.sql =
+	"UPDATE @.sayiir_workflow_ready AS r SET ready_at = $2 WHERE r.instance_id = $1",
+	.expected = SPI_OK_UPDATE,
+	.nargs = 2,
+	.argtypes = {TEXTOID, TIMESTAMPTZOID},
 };
 
 /*
@@ -134,6 +160,39 @@ ready_put_task(PlanCall *call, const ReadyTask *task, bool end_claim)
 	};
 
 	return plan_run(call, &put_task, args) > 0;
+}
+
+/*
+ * ready_has_task tells whether a task is in the queue, in a place where it is
+ * found as soon as it is to be.  There is no claim and no pending signal then.
+ */
+bool
+ready_has_task(PlanCall *call, const ReadyTask *task)
+{
+	NullableDatum args[] = {
+		plan_arg(PointerGetDatum(task->instance_id)),
+		plan_arg(task->definition_hash),
+		plan_arg(task->task_tags),
+		plan_arg(task->task_priority),
+		plan_arg(task->ready_at),
+	};
+
+	return plan_run(call, &find_task, args) > 0;
+}
+
+/*
+ * ready_requeue gives an instance that is in the queue its place by this
+ * instant.
+ */
+void
+ready_requeue(PlanCall *call, text *instance_id, TimestampTz ready_at)
+{
+	NullableDatum args[] = {
+		plan_arg(PointerGetDatum(instance_id)),
+		plan_arg(TimestampTzGetDatum(ready_at)),
+	};
+
+	plan_run(call, &requeue, args);
 }
 
 /*

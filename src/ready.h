@@ -8,6 +8,8 @@
 #ifndef SAYIIR_READY_H
 #define SAYIIR_READY_H
 
+#include "datatype/timestamp.h"
+
 #include "plan.h"
 
 /*
@@ -28,7 +30,9 @@ typedef struct ReadyTask
 	Datum		ready_at;		/* timestamptz */
 } ReadyTask;
 
+extern bool ready_has_task(PlanCall *call, const ReadyTask *task);
 extern bool ready_put_task(PlanCall *call, const ReadyTask *task, bool end_claim);
+extern void ready_requeue(PlanCall *call, text *instance_id, TimestampTz ready_at);
 extern bool ready_refresh(PlanCall *call, text *instance_id);
 extern void ready_give_back(PlanCall *call, Datum instance_ids);
 extern void ready_end_claim(PlanCall *call, text *instance_id);

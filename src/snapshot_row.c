@@ -118,7 +118,7 @@ static PlanStatement add_result = {
 #define INSTANCE_COLUMNS \
 	"SELECT s.status, s.history_version, s.data_hash, s.definition_hash, s.current_task_id," \
 	" s.error, s.position_kind, s.delay_wake_at, s.trace_parent, s.task_priority, s.task_tags," \
-	" s.awaited_signal, s.position_hash, s.completed_task_count" \
+	" s.awaited_signal, s.position_hash, s.completed_task_count, s.waiting_since" \
 	" FROM @.sayiir_workflow_snapshots AS s" \
 	" WHERE s.instance_id = $1"
 
@@ -427,5 +427,6 @@ instance_read(PlanCall *call, text *instance_id, Instance *instance)
 	instance->awaited_signal = plan_value(call, 0, n++);
 	instance->position_hash = plan_value(call, 0, n++);
 	instance->completed_task_count = DatumGetInt32(plan_value(call, 0, n++).value);
+	instance->waiting_since = DatumGetTimestampTz(plan_value(call, 0, n++).value);
 	return true;
 }

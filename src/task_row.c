@@ -81,16 +81,29 @@ static PlanStatement complete_all = {
 	.argtypes = {TEXTOID, BYTEAARRAYOID, BYTEAARRAYOID, INT4OID},
 };
 
-static PlanStatement activate = {
+/*
+ * As a rule a task is new.  With the instance locked nobody else can insert it,
+ * so it takes none of the care, and none of the WAL, of ON CONFLICT.
+ */
+static PlanStatement activate_new = {
 	.sql =
-	"INSERT INTO @.sayiir_workflow_tasks AS t"
+	"INSERT INTO @.sayiir_workflow_tasks"
 	" (instance_id, task_id, status, started_at, worker_id)"
-	" VALUES ($1, $2, 'active', now(), $3)"
-	" ON CONFLICT (instance_id, task_id) DO UPDATE"
-	" SET status = 'active', worker_id = EXCLUDED.worker_id, started_at = COALESCE(t.started_at, now()),"
-	" completed_at = NULL, error = NULL"
-	" WHERE t.status NOT IN ('active', 'completed')",
+	" SELECT $1, $2, 'active', now(), $3"
+	" WHERE NOT EXISTS (SELECT FROM @.sayiir_workflow_tasks AS t"
+	"  WHERE t.instance_id = $1 AND t.task_id = $2)",
 	.expected = SPI_OK_INSERT,
+	.nargs = 3,
+	.argtypes = {TEXTOID, BYTEAOID, TEXTOID},
+};
+
+static PlanStatement activate_known = {
+	.sql =
+	"UPDATE @.sayiir_workflow_tasks AS t"
+	" SET status = 'active', worker_id = $3, started_at = COALESCE(t.started_at, now()),"
+	" completed_at = NULL, error = NULL"
+	" WHERE t.instance_id = $1 AND t.task_id = $2 AND t.status NOT IN ('active', 'completed')",
+	.expected = SPI_OK_UPDATE,
 	.nargs = 3,
 	.argtypes = {TEXTOID, BYTEAOID, TEXTOID},
 };
@@ -257,7 +270,8 @@ task_row_activate(PlanCall *call, text *instance_id, Datum task_id,
 		worker_id,
 	};
 
-	plan_run(call, &activate, args);
+	if (plan_run(call, &activate_new, args) == 0)
+		plan_run(call, &activate_known, args);
 }
 
 /*

@@ -62,6 +62,10 @@ CALL qa.plant('event unnoticed before its time', $$SELECT qa.ws(%L, p_cur => NUL
 CALL qa.plant('event gone', $$SELECT qa.ws(%L, p_cur => NULL, p_kind => 'AtSignal', p_awaits => 'go')$$, $$SELECT sayiir_send_event(%L, 'go', '\x01')$$, $$DELETE FROM sayiir_workflow_events WHERE instance_id = %L$$);
 CALL qa.plant('delay unnoticed', $$SELECT qa.ws(%L, p_cur => NULL, p_kind => 'AtDelay', p_wake => '2099-01-01Z')$$, $$DELETE FROM sayiir_workflow_ready WHERE instance_id = %L$$);
 CALL qa.plant('other instant', $$SELECT qa.ws(%L)$$, $$UPDATE sayiir_workflow_ready SET ready_at = ready_at + interval '1 second' WHERE instance_id = %L$$);
+-- earlier is right for a task that can be claimed already, and for nothing else
+CALL qa.plant('earlier retry', $$SELECT qa.ws(%L, p_wake => '2099-01-01Z')$$, $$UPDATE sayiir_workflow_ready SET ready_at = ready_at - interval '1 second' WHERE instance_id = %L$$);
+CALL qa.plant('earlier delay', $$SELECT qa.ws(%L, p_cur => NULL, p_kind => 'AtDelay', p_wake => '2099-01-01Z')$$, $$UPDATE sayiir_workflow_ready SET ready_at = ready_at - interval '1 second' WHERE instance_id = %L$$);
+CALL qa.plant('earlier task', $$SELECT qa.ws(%L)$$, $$UPDATE sayiir_workflow_ready SET ready_at = ready_at - interval '1 second' WHERE instance_id = %L$$);
 CALL qa.plant('other priority', $$SELECT qa.ws(%L)$$, $$UPDATE sayiir_workflow_ready SET task_priority = 1 WHERE instance_id = %L$$);
 CALL qa.plant('other tags', $$SELECT qa.ws(%L, p_tags => '{a}')$$, $$UPDATE sayiir_workflow_ready SET task_tags = '{b}' WHERE instance_id = %L$$);
 CALL qa.plant('other definition', $$SELECT qa.ws(%L)$$, $$UPDATE sayiir_workflow_ready SET definition_hash = qa.t('wf2') WHERE instance_id = %L$$);
