@@ -445,6 +445,19 @@ REVOKE ALL ON FUNCTION sayiir_decode_hint(text) FROM PUBLIC;
 COMMENT ON FUNCTION sayiir_decode_hint(text)
 IS 'what a notification on channel sayiir_task_ready says; no row for an empty payload';
 
+CREATE FUNCTION sayiir_wakeup_stats()
+RETURNS TABLE (
+	queued bigint,
+	sent bigint,
+	coalesced bigint,
+	dropped bigint)
+LANGUAGE C VOLATILE PARALLEL SAFE SECURITY DEFINER ROWS 1
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_wakeup_stats';
+REVOKE ALL ON FUNCTION sayiir_wakeup_stats() FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_wakeup_stats()
+IS 'what became of the deferred wakeups of this database since the server started';
+
 ---------------------------------------------------------------------------
 -- Functions for many workers
 ---------------------------------------------------------------------------

@@ -12,7 +12,8 @@
 typedef enum NotifyMode
 {
 	NOTIFY_OFF,
-	NOTIFY_TRANSACTIONAL
+	NOTIFY_TRANSACTIONAL,
+	NOTIFY_DEFERRED
 } NotifyMode;
 
 /* Values of sayiir.history */
@@ -24,6 +25,7 @@ typedef enum HistoryMode
 
 extern int	setting_notify;		/* a NotifyMode */
 extern int	setting_history;	/* a HistoryMode */
+extern int	setting_wakeup_ring_size;	/* in kilobytes; of each database */
 
 extern void settings_init(void);
 

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * wakeup.c
- *		When a hint is sent, and by which way; sayiir_decode_hint.
+ *		When a hint is sent, and by which way; sayiir_decode_hint,
+ *		sayiir_wakeup_stats.
  *
  * A hint is only a hint: a worker that missed one finds the task at its next
  * poll.  So nothing about a hint may fail the save that it belongs to.
@@ -12,6 +13,7 @@
 
 #include "catalog/pg_type.h"
 #include "commands/async.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 
 #include "arg.h"
@@ -22,8 +24,9 @@
 #include "settings.h"
 #include "sql_function.h"
 #include "wakeup.h"
-
-#define TASK_READY_CHANNEL	"sayiir_task_ready"
+#include "wakeup_pending.h"
+#include "wakeup_ring.h"
+#include "wakeup_worker.h"
 
 /* NOTIFY refuses a payload of this length; the server does not export it */
 #define NOTIFY_PAYLOAD_LIMIT	(BLCKSZ - NAMEDATALEN - 128)
@@ -34,8 +37,11 @@
  * hint has a task id of zeros.  A hint that is too long for NOTIFY is sent empty; one
  * whose text cannot become UTF-8 is not sent.
  *
- * PostgreSQL refuses PREPARE TRANSACTION afterwards, so this is called only
- * when there is somebody to be woken.
+ * With sayiir.notify = deferred it is sent after the commit, by another process;
+ * when that cannot be had, as if the setting were transactional.
+ *
+ * PostgreSQL refuses PREPARE TRANSACTION after a transactional hint, so this is called
+ * only when there is somebody to be woken.
  */
 void
 wakeup_ready(text *instance_id, NullableDatum task_id, Datum definition_hash,
@@ -44,6 +50,7 @@ wakeup_ready(text *instance_id, NullableDatum task_id, Datum definition_hash,
 	static const uint8 no_task[HASH_BYTES] = {0};
 	Hint		hint;
 	Datum	   *elements;
+	const char *payload;
 	int			i;
 
 	if (setting_notify == NOTIFY_OFF)
@@ -68,10 +75,9 @@ wakeup_ready(text *instance_id, NullableDatum task_id, Datum definition_hash,
 			return;
 	}
 
-	if (hint_encoded_length(&hint) >= NOTIFY_PAYLOAD_LIMIT)
-		Async_Notify(TASK_READY_CHANNEL, "");
-	else
-		Async_Notify(TASK_READY_CHANNEL, hint_encode(&hint));
+	payload = hint_encoded_length(&hint) >= NOTIFY_PAYLOAD_LIMIT ? "" : hint_encode(&hint);
+	if (setting_notify != NOTIFY_DEFERRED || !wakeup_pending_add(payload))
+		Async_Notify(TASK_READY_CHANNEL, payload);
 }
 
 /*
@@ -108,6 +114,28 @@ SQL_SET_FUNCTION(sayiir_decode_hint, 1, TEXTOID, BYTEAOID, BYTEAOID, TEXTARRAYOI
 	values[2] = digest_datum(hint->definition_hash);
 	values[3] = PointerGetDatum(construct_array(tags, hint->ntags, TEXTOID, -1, false,
 												TYPALIGN_INT));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	return (Datum) 0;
+}
+
+/*
+ * sayiir_wakeup_stats()
+ *		RETURNS TABLE (queued bigint, sent bigint, coalesced bigint, dropped bigint)
+ *
+ * One row: what became of this database's deferred hints since the server
+ * started; zeros when there were none, or the library was not preloaded.
+ */
+SQL_SET_FUNCTION(sayiir_wakeup_stats, 0, INT8OID, INT8OID, INT8OID, INT8OID)
+{
+	WakeupStats stats;
+	Datum		values[4];
+	bool		nulls[4] = {false};
+
+	wakeup_ring_stats(MyDatabaseId, &stats);
+	values[0] = Int64GetDatum(stats.queued);
+	values[1] = Int64GetDatum(stats.sent);
+	values[2] = Int64GetDatum(stats.coalesced);
+	values[3] = Int64GetDatum(stats.dropped);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	return (Datum) 0;
 }
