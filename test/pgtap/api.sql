@@ -56,6 +56,9 @@ INSERT INTO want VALUES
 	('sayiir_decode_hint',
 		'payload text',
 		'TABLE(instance_id text, task_id bytea, definition_hash bytea, tags text[])', 'stable', 'safe'),
+	('sayiir_wakeup_stats',
+		'',
+		'TABLE(queued bigint, sent bigint, coalesced bigint, dropped bigint)', 'volatile', 'safe'),
 	-- The history
 	('sayiir_history_data',
 		'instance_id text, version integer',

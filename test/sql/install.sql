@@ -18,6 +18,7 @@ BEGIN
 		'(SELECT string_agg(l, '','') FROM %1$I.sayiir_list_snapshots() l)',
 		'%1$I.sayiir_task_id(''a'') = qa.t(''a'')',
 		'(SELECT h.instance_id FROM %1$I.sayiir_decode_hint(qa.hint(''smoke'', qa.t(''a''), qa.t(''wf''), ''{}'')) h)',
+		'(SELECT w::text FROM %1$I.sayiir_wakeup_stats() w)',
 		'(SELECT count(*) FROM %1$I.sayiir_check_integrity())',
 		'(SELECT count(*) FROM %1$I.sayiir_workflow_snapshots, %1$I.sayiir_workflow_versions, %1$I.sayiir_workflow_tasks)',
 		'%1$I.sayiir_delete_snapshot(''smoke'')',

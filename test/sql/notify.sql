@@ -53,6 +53,9 @@ SHOW sayiir.notify;
 SELECT qa.try($$SET sayiir.notify = 'nonsense'$$);
 SELECT qa.try($$SET sayiir.notify = ''$$);
 SELECT qa.try($$SET sayiir.notify = 1$$);
+-- deferred needs preloading, which test/t/051_deferred.pl has; the counters are there in any case
+SELECT qa.try($$SET sayiir.notify = deferred$$);
+SELECT * FROM sayiir_wakeup_stats();
 SELECT qa.try($$SET sayiir.notifi = off$$);
 SELECT name, setting, vartype, context, boot_val, short_desc <> '' FROM pg_settings WHERE name LIKE 'sayiir.%' ORDER BY 1;
 UNLISTEN *;

@@ -22,6 +22,7 @@ INSERT INTO qa.calls (call) VALUES
 	($$(SELECT count(*) FROM wf.sayiir_check_integrity())$$),
 	($$wf.sayiir_task_id('a') = sha256('a')$$),
 	($$(SELECT count(*) FROM wf.sayiir_decode_hint(''))$$),
+	($$(SELECT sum(queued + sent + coalesced + dropped) FROM wf.sayiir_wakeup_stats())$$),
 	($$wf.sayiir_delete_snapshot('p') IS NULL$$);
 CREATE TABLE qa.touches (n integer GENERATED ALWAYS AS IDENTITY, statement text);
 GRANT SELECT ON qa.touches TO PUBLIC;
