@@ -337,6 +337,34 @@ REVOKE ALL ON FUNCTION sayiir_save_snapshot(bytea, text, integer, uuid) FROM PUB
 COMMENT ON FUNCTION sayiir_save_snapshot(bytea, text, integer, uuid)
 IS 'checkpoint a workflow instance from one of Sayiir''s own JSON snapshots, which says all else';
 
+CREATE FUNCTION sayiir_save_snapshots(
+	data bytea[],
+	instance_id text[],
+	status text[],
+	definition_hash bytea[],
+	current_task_id bytea[] = NULL,
+	completed_task_count integer[] = NULL,
+	error text[] = NULL,
+	position_kind text[] = NULL,
+	delay_wake_at timestamptz[] = NULL,
+	trace_parent text[] = NULL,
+	task_priority integer[] = NULL,
+	task_tags text[] = NULL,
+	last_completed_task_id bytea[] = NULL,
+	last_completed_output bytea[] = NULL,
+	expected_version integer[] = NULL,
+	claim_token uuid[] = NULL,
+	awaited_signal text[] = NULL)
+RETURNS integer[]
+LANGUAGE C VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'sayiir_save_snapshots';
+REVOKE ALL ON FUNCTION sayiir_save_snapshots(bytea[], text[], text[], bytea[], bytea[], integer[], text[], text[],
+	timestamptz[], text[], integer[], text[], bytea[], bytea[], integer[], uuid[], text[]) FROM PUBLIC;
+COMMENT ON FUNCTION sayiir_save_snapshots(bytea[], text[], text[], bytea[], bytea[], integer[], text[], text[],
+	timestamptz[], text[], integer[], text[], bytea[], bytea[], integer[], uuid[], text[])
+IS 'checkpoint many workflow instances at once, all or none: returns their versions, NULL for those that had ended';
+
 CREATE FUNCTION sayiir_save_task_result(
 	instance_id text,
 	task_id bytea,

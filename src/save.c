@@ -15,26 +15,6 @@
 #include "snapshot.h"
 #include "sql_function.h"
 
-/* Arguments of the explicit form: data comes first, then these */
-static const SaveArguments explicit_arguments = {
-	.instance_id = 1,
-	.status = 2,
-	.definition_hash = 3,
-	.current_task_id = 4,
-	.completed_task_count = 5,
-	.error = 6,
-	.position_kind = 7,
-	.delay_wake_at = 8,
-	.trace_parent = 9,
-	.task_priority = 10,
-	.task_tags = 11,
-	.last_completed_task_id = 12,
-	.last_completed_output = 13,
-	.expected_version = 14,
-	.claim_token = 15,
-	.awaited_signal = 16,
-};
-
 /* Arguments of the short form: data comes first, then these */
 enum
 {
@@ -57,7 +37,7 @@ SQL_FUNCTION(sayiir_save_snapshot, 17)
 {
 	Checkpoint	save;
 
-	save_arg_read(fcinfo, &explicit_arguments, &save);
+	save_arg_read(fcinfo, &save_explicit_arguments, &save);
 	return save_run(fcinfo, &save);
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * save_arg.c
- *		The arguments of an explicit save, which two functions take.
+ *		The arguments of an explicit save, which several functions take.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,6 +9,26 @@
 
 #include "arg.h"
 #include "save_arg.h"
+
+/* Of sayiir_save_snapshot and sayiir_save_snapshots: data comes first, then these */
+const SaveArguments save_explicit_arguments = {
+	.instance_id = 1,
+	.status = 2,
+	.definition_hash = 3,
+	.current_task_id = 4,
+	.completed_task_count = 5,
+	.error = 6,
+	.position_kind = 7,
+	.delay_wake_at = 8,
+	.trace_parent = 9,
+	.task_priority = 10,
+	.task_tags = 11,
+	.last_completed_task_id = 12,
+	.last_completed_output = 13,
+	.expected_version = 14,
+	.claim_token = 15,
+	.awaited_signal = 16,
+};
 
 /*
  * save_arg_read checks the arguments of an explicit save and fills it: first

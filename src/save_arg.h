@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * save_arg.h
- *		The arguments of an explicit save, which two functions take.
+ *		The arguments of an explicit save, which several functions take.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,7 +12,7 @@
 
 #include "checkpoint.h"
 
-#define SAVE_DATA	0			/* the first argument of both */
+#define SAVE_DATA	0			/* the first argument of them all */
 
 /* Where a function has its other arguments */
 typedef struct SaveArguments
@@ -34,6 +34,8 @@ typedef struct SaveArguments
 	int			claim_token;
 	int			awaited_signal;
 } SaveArguments;
+
+extern const SaveArguments save_explicit_arguments;
 
 extern void save_arg_read(FunctionCallInfo fcinfo, const SaveArguments *at, Checkpoint *save);
 

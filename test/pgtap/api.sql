@@ -29,6 +29,16 @@ INSERT INTO want VALUES
 		'data bytea, trace_parent text DEFAULT NULL::text, expected_version integer DEFAULT NULL::integer, '
 		'claim_token uuid DEFAULT NULL::uuid',
 		'integer', 'volatile', 'unsafe'),
+	('sayiir_save_snapshots',
+		'data bytea[], instance_id text[], status text[], definition_hash bytea[], current_task_id bytea[] DEFAULT NULL::bytea[], '
+		'completed_task_count integer[] DEFAULT NULL::integer[], error text[] DEFAULT NULL::text[], '
+		'position_kind text[] DEFAULT NULL::text[], '
+		'delay_wake_at timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], '
+		'trace_parent text[] DEFAULT NULL::text[], task_priority integer[] DEFAULT NULL::integer[], task_tags text[] DEFAULT NULL::text[], '
+		'last_completed_task_id bytea[] DEFAULT NULL::bytea[], last_completed_output bytea[] DEFAULT NULL::bytea[], '
+		'expected_version integer[] DEFAULT NULL::integer[], claim_token uuid[] DEFAULT NULL::uuid[], '
+		'awaited_signal text[] DEFAULT NULL::text[]',
+		'integer[]', 'volatile', 'unsafe'),
 	('sayiir_save_task_result',
 		'instance_id text, task_id bytea, output bytea, data bytea DEFAULT NULL::bytea, '
 		'expected_version integer DEFAULT NULL::integer, claim_token uuid DEFAULT NULL::uuid',

@@ -55,10 +55,10 @@ BEGIN
 		columns := CASE WHEN o.result = 'SETOF record' THEN ' AS r (a integer, b text)' ELSE '' END;
 		FOREACH arguments IN ARRAY ARRAY[
 			(SELECT coalesce(string_agg('NULL::' || t, ', '), '') FROM unnest(o.types) t),
-			(SELECT coalesce(string_agg(CASE t WHEN 'text' THEN '''x''' WHEN 'bytea' THEN '''\x01'''
+			(SELECT coalesce(string_agg(CASE WHEN t LIKE '%[]' THEN '''{}''' ELSE CASE t WHEN 'text' THEN '''x''' WHEN 'bytea' THEN '''\x01'''
 				WHEN 'uuid' THEN '''00000000-0000-0000-0000-000000000000''' WHEN 'interval' THEN '''1 s'''
-				WHEN 'timestamp with time zone' THEN '''now''' WHEN 'text[]' THEN '''{x}''' WHEN 'bytea[]' THEN '''{}'''
-				ELSE '1' END || '::' || t, ', ') , '') FROM unnest(o.types) t)]
+				WHEN 'timestamp with time zone' THEN '''now'''
+				ELSE '1' END END || '::' || t, ', ') , '') FROM unnest(o.types) t)]
 		LOOP
 			FOREACH call IN ARRAY ARRAY['SELECT * FROM qa.other(%s)' || columns, 'SELECT qa.other(%s)'] LOOP
 				name := o.name;

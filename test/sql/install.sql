@@ -12,6 +12,7 @@ DECLARE
 BEGIN
 	FOREACH call IN ARRAY ARRAY[
 		'%1$I.sayiir_save_snapshot(''\x01'', ''smoke'', ''InProgress'', qa.t(''wf''), qa.t(''a''))',
+		'%1$I.sayiir_save_snapshots(''{"\\x01"}'', ''{batch}'', ''{Completed}'', ARRAY[qa.t(''wf'')])',
 		'%1$I.sayiir_save_task_result(''smoke'', qa.t(''a''), ''\xaa'')',
 		'(SELECT l.history_version || '' '' || l.data || '' '' || l.outputs::text FROM %1$I.sayiir_load_snapshot(''smoke'') l)',
 		'%1$I.sayiir_load_task_result(''smoke'', qa.t(''a''))',

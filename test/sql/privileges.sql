@@ -14,6 +14,7 @@ CREATE TABLE qa.calls (n integer GENERATED ALWAYS AS IDENTITY, call text);
 GRANT SELECT ON qa.calls TO PUBLIC;
 INSERT INTO qa.calls (call) VALUES
 	($$wf.sayiir_save_snapshot('\x01', 'p', 'InProgress', sha256('wf'), sha256('a'), last_completed_task_id => sha256('b'), last_completed_output => '\xbb')$$),
+	($$wf.sayiir_save_snapshots('{"\\x01"}', '{batch}', '{Completed}', ARRAY[sha256('wf')])$$),
 	($$wf.sayiir_save_task_result('p', sha256('a'), '\xaa')$$),
 	($$(SELECT history_version FROM wf.sayiir_load_snapshot('p'))$$),
 	($$(SELECT history_version FROM wf.sayiir_load_snapshot('p', 1))$$),
