@@ -29,20 +29,25 @@
  *	durable			0: synchronous_commit = off
  *	instances		how many workflow instances there are
  *	compressible	percentage of a snapshot that repeats itself
+ *	delay			microseconds that a network would add to each round trip
+ *	samples			instead of slices: measure so many times how long after its
+ *					operation a hint is heard, with nothing else going on
+ *	scale			percentage of what a store wants to be aged and filled
  *
  * Output, tab-separated: the word below, cell, size, connections, durable,
  * then
- *	slice	scenario, round, operations, seconds, microseconds of CPU used by
+ *	slice	scenario, round, saves, seconds, microseconds of CPU used by
  *			the backends, bytes of WAL
- *	latency	scenario, operations, median and 99th percentile in microseconds,
+ *	latency	scenario, calls, median and 99th percentile in microseconds,
  *			notifications heard
+ *	hint	the same of hints: from the answer until the hint is heard
  *	table	store, updates of sayiir_workflow_snapshots, those of them heap-only
  *
  *-------------------------------------------------------------------------
  */
-#include "scenario.h"
+#define _GNU_SOURCE				/* ppoll */
+#include "driver.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -53,21 +58,8 @@
 #include <unistd.h>
 
 #define MAX_VARIANTS	16
-#define BLOBS			16		/* different snapshots that are saved */
 #define MIN_ROUNDS		3		/* whatever the budget is */
 #define WARM_UP			12		/* operations of a session until its plans are settled */
-
-/* A store that is in use: a database, and the instances in it */
-typedef struct Place
-{
-	const Store *store;
-	const char *change;			/* name of its change, or NULL */
-	char		name[64];
-	PGconn	   *control;		/* for questions about it */
-	PGconn	   *listener;		/* hears the wakeups */
-	Instance   *instances;
-	int64_t		versions;		/* that must be in its history */
-} Place;
 
 struct Variant;
 
@@ -80,7 +72,8 @@ typedef struct Session
 	int			step;			/* round trip under way, -1 when idle */
 	bool		unsent;			/* part of the request waits in libpq */
 	Job			job;
-	double		began;
+	double		began;			/* the operation */
+	double		due;			/* when an answer that has come counts as arrived, or 0 */
 } Session;
 
 /* A scenario in its place */
@@ -96,32 +89,12 @@ typedef struct Variant
 	int64_t		notified;
 } Variant;
 
-static struct
-{
-	const char *cell;
-	const char *conninfo;
-	const char *dir;
-	const char *changes;
-	int			size;
-	int			connections;
-	int			rounds;
-	double		seconds;
-	double		budget;
-	double		megabytes;
-	int			durable;
-	int			instances;
-	int			compressible;
-}			options = {"", "", "bench", ".", 1000, 1, 5, 1, 1e9, 100, 1, 1000, 0};
+Options		options = {"", "", "bench", ".", 1000, 1, 5, 1, 1e9, 100, 1, 1000, 0, 0, 0, 100};
 
-static Blob blobs[BLOBS];
-static Place places[MAX_VARIANTS];
-static int	nplaces;
 static Variant variants[MAX_VARIANTS];
 static int	nvariants;
 
-static void fail(const char *format,...) __attribute__((format(printf, 1, 2), noreturn));
-
-static void
+void
 fail(const char *format,...)
 {
 	va_list		args;
@@ -134,7 +107,7 @@ fail(const char *format,...)
 	exit(1);
 }
 
-static void *
+void *
 must(void *allocated)
 {
 	if (allocated == NULL)
@@ -142,7 +115,7 @@ must(void *allocated)
 	return allocated;
 }
 
-static double
+double
 now(void)
 {
 	struct timespec t;
@@ -151,115 +124,10 @@ now(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-/* --- Snapshots -------------------------------------------------------- */
-
-/*
- * make_blobs makes snapshots that look like JSON: short random strings under
- * names that differ, and of the wanted part the same string again and again.
- */
-static void
-make_blobs(void)
+void
+begin_line(const char *word)
 {
-	static const char alphabet[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-	uint64_t	state = 1;
-	int			b;
-
-	for (b = 0; b < BLOBS; b++)
-	{
-		Blob	   *blob = &blobs[b];
-		int			i;
-
-		blob->len = options.size;
-		blob->bytes = must(malloc((size_t) blob->len + 64));
-		for (i = 0; i < blob->len;)
-		{
-			bool		repeat = (int) (random_next(&state) % 100) < options.compressible;
-			int			c;
-
-			for (c = 0; c < 4; c++)
-				blob->bytes[i + c] = alphabet[random_next(&state) % 64];
-			memcpy(blob->bytes + i + 4, "\":\"", 3);
-			for (c = 7; c < 53; c++)
-				blob->bytes[i + c] = alphabet[repeat ? c : (int) (random_next(&state) % 64)];
-			memcpy(blob->bytes + i + 53, "\",\"", 3);
-			i += 56;
-		}
-		blob->bytes[0] = '{';
-		blob->bytes[1] = '"';
-		blob->bytes[blob->len - 1] = '}';
-		for (i = 0; i < HASH_BYTES; i++)
-			blob->hash[i] = (char) random_next(&state);
-	}
-}
-
-/* --- Questions to the server ------------------------------------------ */
-
-static PGconn *
-connect_to(const char *database)
-{
-	char		conninfo[1024];
-	PGconn	   *conn;
-
-	snprintf(conninfo, sizeof(conninfo), "%s dbname=%s application_name=bench",
-			 options.conninfo, database);
-	conn = PQconnectdb(conninfo);
-	if (PQstatus(conn) != CONNECTION_OK)
-		fail("%s", PQerrorMessage(conn));
-	return conn;
-}
-
-static void
-run_sql(PGconn *conn, const char *sql)
-{
-	PGresult   *result = PQexec(conn, sql);
-
-	if (PQresultStatus(result) != PGRES_COMMAND_OK && PQresultStatus(result) != PGRES_TUPLES_OK)
-		fail("%s%s", PQerrorMessage(conn), sql);
-	PQclear(result);
-}
-
-static int64_t
-ask(PGconn *conn, const char *sql, int column)
-{
-	PGresult   *result = PQexec(conn, sql);
-	int64_t		value;
-
-	if (PQresultStatus(result) != PGRES_TUPLES_OK)
-		fail("%s%s", PQerrorMessage(conn), sql);
-	value = PQntuples(result) == 0 ? -1 : strtoll(PQgetvalue(result, 0, column), NULL, 10);
-	PQclear(result);
-	return value;
-}
-
-static void
-run_file(PGconn *conn, const char *dir, const char *name, const char *suffix)
-{
-	char		path[1024];
-	char	   *sql;
-	FILE	   *file;
-	long		len;
-
-	snprintf(path, sizeof(path), "%s/%s%s", dir, name, suffix);
-	file = fopen(path, "r");
-	if (file == NULL)
-		fail("%s: %s", path, strerror(errno));
-	fseek(file, 0, SEEK_END);
-	len = ftell(file);
-	rewind(file);
-	sql = must(calloc(1, (size_t) len + 1));
-	if (fread(sql, 1, (size_t) len, file) != (size_t) len)
-		fail("%s: cannot be read", path);
-	fclose(file);
-	run_sql(conn, sql);
-	free(sql);
-}
-
-static int64_t
-wal_position(Place *place)
-{
-	return ask(place->control,
-			   "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')", 0);
+	printf("%s\t%s\t%d\t%d\t%d", word, options.cell, options.size, options.connections, options.durable);
 }
 
 /*
@@ -291,63 +159,22 @@ backend_cpu(const Variant *v)
 
 /* --- Operations ------------------------------------------------------- */
 
-static const Scenario *
-find_scenario(const char *name)
-{
-	const Scenario *s;
-
-	for (s = scenarios; s->name != NULL; s++)
-		if (strcmp(s->name, name) == 0)
-			return s;
-	fail("there is no scenario %s", name);
-}
-
-static void
-prepare(PGconn *conn, const Scenario *scenario)
-{
-	int			i;
-
-	for (i = 0; i < MAX_STEPS && scenario->steps[i].sql != NULL; i++)
-	{
-		const Step *step = &scenario->steps[i];
-		char		name[8];
-		PGresult   *result;
-
-		if (step->nparams == 0)
-			continue;
-		snprintf(name, sizeof(name), "s%d", i);
-		result = PQprepare(conn, name, step->sql, step->nparams, step->types);
-		if (PQresultStatus(result) != PGRES_COMMAND_OK)
-			fail("%s%s", PQerrorMessage(conn), step->sql);
-		PQclear(result);
-	}
-}
-
 static void
 send_step(Session *s)
 {
 	const Step *step = &s->variant->scenario->steps[s->step];
-	int			sent;
 
-	if (step->nparams == 0)
-		sent = PQsendQuery(s->conn, step->sql);
-	else
-	{
-		static int	formats[MAX_PARAMS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-		Params		params;
-		char		name[8];
-
-		params.n = params.used = 0;
-		step->bind(&s->job, &params);
-		if (params.n != step->nparams)
-			fail("%s: %d parameters bound", s->variant->scenario->name, params.n);
-		snprintf(name, sizeof(name), "s%d", s->step);
-		sent = PQsendQueryPrepared(s->conn, name, params.n, params.values, params.lengths,
-								   formats, 1);
-	}
-	if (!sent)
+	if (!(step->nparams == 0 ? PQsendQuery(s->conn, step->sql) :
+		  send_prepared(s->conn, step, s->step, &s->job)))
 		fail("%s", PQerrorMessage(s->conn));
 	s->unsent = PQflush(s->conn) == 1;
+}
+
+/* How many saves one operation of a variant makes */
+static int
+saves_of(const Variant *v)
+{
+	return v->scenario->saves == 0 ? 1 : v->scenario->saves;
 }
 
 /* A session has the instances to itself that are next to its own number */
@@ -357,12 +184,16 @@ begin_job(Session *s)
 	static unsigned int next_blob;
 	Place	   *place = s->variant->place;
 
-	s->job.instance = &place->instances[s->next_instance];
-	s->job.instance->task++;
-	s->next_instance += options.connections;
-	if (s->next_instance >= options.instances)
-		s->next_instance %= options.connections;
-	s->job.blob = &blobs[next_blob++ % BLOBS];
+	s->job.n = saves_of(s->variant);
+	for (int i = 0; i < s->job.n; i++)
+	{
+		s->job.instances[i] = &place->instances[s->next_instance];
+		s->job.instances[i]->task++;
+		s->next_instance += options.connections;
+		if (s->next_instance >= place->ninstances)
+			s->next_instance %= options.connections;
+		s->job.blobs[i] = &blobs[next_blob++ % BLOBS];
+	}
 	s->step = 0;
 	s->began = now();
 	send_step(s);
@@ -375,7 +206,7 @@ end_job(Session *s, bool record)
 
 	s->step = -1;
 	if (v->scenario->writes_version)
-		v->place->versions++;
+		v->place->versions += s->job.n;
 	if (!record)
 		return;
 	if (v->nlatencies == v->room)
@@ -387,48 +218,100 @@ end_job(Session *s, bool record)
 }
 
 /*
- * receive takes what has arrived.  Returns true when the operation is over.
+ * receive takes what has come.  Returns true when the answer is complete.
  */
 static bool
 receive(Session *s)
 {
-	const Step *steps = s->variant->scenario->steps;
+	const Step *step = &s->variant->scenario->steps[s->step];
 	PGresult   *result;
 
+	if (s->unsent)
+		s->unsent = PQflush(s->conn) == 1;
 	if (!PQconsumeInput(s->conn))
 		fail("%s", PQerrorMessage(s->conn));
 	while (!PQisBusy(s->conn))
 	{
 		result = PQgetResult(s->conn);
 		if (result == NULL)
-		{
-			if (s->step + 1 == MAX_STEPS || steps[s->step + 1].sql == NULL)
-				return true;
-			s->step++;
-			send_step(s);
-			return false;
-		}
+			return true;
 		if (PQresultStatus(result) != PGRES_COMMAND_OK && PQresultStatus(result) != PGRES_TUPLES_OK)
 			fail("%s: %s", s->variant->name, PQresultErrorMessage(result));
-		if (steps[s->step].take != NULL && !steps[s->step].take(&s->job, result))
-			fail("%s: %s is not at its next version", s->variant->name, s->job.instance->id);
+		if (step->take != NULL && !step->take(&s->job, result))
+			fail("%s: %s is not at its next version", s->variant->name, s->job.instances[0]->id);
 		PQclear(result);
 	}
 	return false;
 }
 
-static void
+/*
+ * go_on acts upon a complete answer, once the network of the option delay has
+ * brought it.  Returns true when the operation is over.
+ */
+static bool
+go_on(Session *s)
+{
+	const Step *steps = s->variant->scenario->steps;
+
+	s->due = 0;
+	if (s->step + 1 == MAX_STEPS || steps[s->step + 1].sql == NULL)
+		return true;
+	s->step++;
+	send_step(s);
+	return false;
+}
+
+static int
 hear(Variant *v, bool record)
 {
 	PGnotify   *notify;
+	int			heard = 0;
 
 	if (!PQconsumeInput(v->place->listener))
 		fail("%s", PQerrorMessage(v->place->listener));
 	while ((notify = PQnotifies(v->place->listener)) != NULL)
 	{
-		v->notified += record;
+		heard++;
 		PQfreemem(notify);
 	}
+	if (record)
+		v->notified += heard;
+	return heard;
+}
+
+/*
+ * await_input waits until something comes for a session of a variant or its
+ * listener, or an answer has arrived that was delayed.
+ */
+static void
+await_input(Variant *v, struct pollfd *fds)
+{
+	double		due = 0;
+	double		wait = 10;
+	struct timespec limit;
+
+	for (int i = 0; i < options.connections; i++)
+	{
+		Session    *s = &v->sessions[i];
+
+		fds[i].fd = PQsocket(s->conn);
+		fds[i].events = s->unsent ? POLLIN | POLLOUT : POLLIN;
+		if (s->due > 0 && (due == 0 || s->due < due))
+			due = s->due;
+	}
+	fds[options.connections].fd = PQsocket(v->place->listener);
+	fds[options.connections].events = POLLIN;
+
+	if (due > 0)
+	{
+		wait = due - now();
+		if (wait < 0)
+			wait = 0;
+	}
+	limit.tv_sec = (time_t) wait;
+	limit.tv_nsec = (long) ((wait - (double) limit.tv_sec) * 1e9);
+	if (ppoll(fds, (nfds_t) options.connections + 1, &limit, NULL) == 0 && due == 0)
+		fail("%s: no answer for ten seconds", v->name);
 }
 
 /*
@@ -443,37 +326,35 @@ run_slice(Variant *v, double seconds, int64_t most, bool record)
 	double		deadline = now() + seconds;
 	int64_t		begun = 0;
 	int			busy = 0;
-	int			i;
 
-	for (i = 0; i < options.connections; i++)
+	for (int i = 0; i < options.connections && begun < most; i++)
 	{
-		fds[i].fd = PQsocket(v->sessions[i].conn);
-		fds[i].events = POLLIN;
-		if (begun < most)
-		{
-			begin_job(&v->sessions[i]);
-			begun++;
-			busy++;
-		}
+		begin_job(&v->sessions[i]);
+		begun++;
+		busy++;
 	}
-	fds[options.connections].fd = PQsocket(v->place->listener);
-	fds[options.connections].events = POLLIN;
-
 	while (busy > 0)
 	{
-		for (i = 0; i < options.connections; i++)
-			fds[i].events = v->sessions[i].unsent ? POLLIN | POLLOUT : POLLIN;
-		if (poll(fds, (nfds_t) options.connections + 1, 10000) == 0)
-			fail("%s: no answer for ten seconds", v->name);
-		for (i = 0; i < options.connections; i++)
+		await_input(v, fds);
+		for (int i = 0; i < options.connections; i++)
 		{
 			Session    *s = &v->sessions[i];
 
-			if (fds[i].revents == 0 || s->step < 0)
+			if (s->step < 0)
 				continue;
-			if (s->unsent)
-				s->unsent = PQflush(s->conn) == 1;
-			if ((fds[i].revents & ~POLLOUT) == 0 || !receive(s))
+			if (s->due == 0)
+			{
+				if (fds[i].revents == 0 || !receive(s))
+					continue;
+				if (options.delay > 0)
+				{
+					s->due = now() + options.delay / 1e6;
+					continue;
+				}
+			}
+			else if (now() < s->due)
+				continue;
+			if (!go_on(s))
 				continue;
 			end_job(s, record);
 			busy--;
@@ -491,94 +372,33 @@ run_slice(Variant *v, double seconds, int64_t most, bool record)
 	return begun;
 }
 
-/* --- Set-up ----------------------------------------------------------- */
-
-static void
-populate(Place *place)
-{
-	const Scenario *scenario = place->store->populate == NULL ? NULL :
-		find_scenario(place->store->populate);
-	int			i;
-
-	place->instances = must(calloc((size_t) options.instances, sizeof(Instance)));
-	for (i = 0; i < options.instances; i++)
-		snprintf(place->instances[i].id, sizeof(place->instances[i].id), "workflow-%06d",
-				 (int) ((int64_t) i * 7919 % options.instances));
-	if (scenario == NULL)
-		return;
-
-	prepare(place->control, scenario);
-	for (i = 0; i < options.instances; i++)
-	{
-		static int	formats[MAX_PARAMS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-		Job			job = {.instance = &place->instances[i], .blob = &blobs[i % BLOBS]};
-		Params		params;
-		PGresult   *result;
-
-		params.n = params.used = 0;
-		scenario->steps[0].bind(&job, &params);
-		result = PQexecPrepared(place->control, "s0", params.n, params.values, params.lengths,
-								formats, 1);
-		if (PQresultStatus(result) != PGRES_TUPLES_OK)
-			fail("%s", PQerrorMessage(place->control));
-		PQclear(result);
-	}
-	place->versions = options.instances;
-}
-
 /*
- * place_for returns the place of a store with a change, making it anew at the
- * first call.
+ * hear_one makes one operation on an idle server and waits for its hint.
+ * Returns the microseconds from the answer to the operation until the hint
+ * was there, 0 when it was there first.
  */
-static Place *
-place_for(const char *store, const char *change)
+static uint32_t
+hear_one(Variant *v)
 {
-	char		name[64];
-	char		database[128];
-	char		sql[256];
-	const Store *st;
-	PGconn	   *postgres;
-	Place	   *place;
-	int			i;
+	struct pollfd fds[2];
+	Session    *s = &v->sessions[0];
+	double		answered = 0;
+	double		heard = 0;
 
-	snprintf(name, sizeof(name), "%s%s%s", store, change ? "/" : "", change ? change : "");
-	for (i = 0; i < nplaces; i++)
-		if (strcmp(places[i].name, name) == 0)
-			return &places[i];
-	for (st = stores; st->name != NULL && strcmp(st->name, store) != 0; st++)
-		;
-	if (st->name == NULL)
-		fail("there is no store %s", store);
-
-	place = &places[nplaces++];
-	place->store = st;
-	place->change = change;
-	strcpy(place->name, name);
-
-	snprintf(database, sizeof(database), "bench_%s%s%s", store, change ? "_" : "", change ? change : "");
-	postgres = connect_to("postgres");
-	snprintf(sql, sizeof(sql), "SELECT 1 FROM pg_database WHERE datname = '%s'", database);
-	if (ask(postgres, sql, 0) != 1)
+	begin_job(s);
+	while (answered == 0 || heard == 0)
 	{
-		snprintf(sql, sizeof(sql), "CREATE DATABASE \"%s\"", database);
-		run_sql(postgres, sql);
+		await_input(v, fds);
+		if (answered == 0 && fds[0].revents != 0 && receive(s))
+			answered = now();
+		if (fds[1].revents != 0 && hear(v, true) > 0)
+			heard = now();
 	}
-	PQfinish(postgres);
-
-	place->control = connect_to(database);
-	run_sql(place->control, "SET client_min_messages = warning; SET synchronous_commit = off");
-	if (st->setup != NULL)
-		run_sql(place->control, st->setup);
-	if (st->setup_file != NULL)
-		run_file(place->control, options.dir, st->setup_file, "");
-	if (change != NULL)
-		run_file(place->control, options.changes, change, ".sql");
-	populate(place);
-	run_sql(place->control, st->analyze);
-	place->listener = connect_to(database);
-	run_sql(place->listener, "LISTEN sayiir_task_ready");
-	return place;
+	end_job(s, false);
+	return heard < answered ? 0 : (uint32_t) ((heard - answered) * 1e6);
 }
+
+/* --- Variants --------------------------------------------------------- */
 
 static void
 add_variant(char *name)
@@ -626,25 +446,25 @@ warm_up(Variant *v)
 		PQsetnonblocking(v->sessions[i].conn, 1);
 	}
 	run_slice(v, 60, (int64_t) WARM_UP * options.connections, false);
+	if (v->place->age > 0)
+	{
+		run_slice(v, 3600, v->place->age, false);
+		v->place->age = 0;
+		run_sql(v->place->control, v->place->store->analyze);
+	}
 	for (i = 0; options.durable && i < options.connections; i++)
 		run_sql(v->sessions[i].conn, "SET synchronous_commit = on");
 }
 
 /* --- Output ----------------------------------------------------------- */
 
-static void
-begin_line(const char *word)
-{
-	printf("%s\t%s\t%d\t%d\t%d", word, options.cell, options.size, options.connections, options.durable);
-}
-
 /*
  * most_operations is where a slice ends before its time.
  */
 static int64_t
-most_operations(void)
+most_operations(const Variant *v)
 {
-	int64_t		most = (int64_t) (options.megabytes * 1e6 / options.size);
+	int64_t		most = (int64_t) (options.megabytes * 1e6 / options.size / saves_of(v));
 
 	return most < options.connections ? options.connections : most;
 }
@@ -658,7 +478,7 @@ measure(Variant *v, int round)
 	int64_t		done;
 	double		took;
 
-	done = run_slice(v, options.seconds, most_operations(), true);
+	done = run_slice(v, options.seconds, most_operations(v), true) * saves_of(v);
 	took = now() - began;
 	cpu = backend_cpu(v) - cpu;
 	wal = wal_position(v->place) - wal;
@@ -678,15 +498,20 @@ compare_latencies(const void *a, const void *b)
 }
 
 static void
-report_variant(Variant *v)
+report_latencies(Variant *v, const char *word)
 {
-	int			i;
+	size_t		n = v->nlatencies;
 
-	qsort(v->latencies, v->nlatencies, sizeof(uint32_t), compare_latencies);
-	begin_line("latency");
-	printf("\t%s\t%zu\t%u\t%u\t%" PRId64 "\n", v->name, v->nlatencies,
-		   v->latencies[v->nlatencies / 2], v->latencies[v->nlatencies * 99 / 100], v->notified);
-	for (i = 0; i < options.connections; i++)
+	qsort(v->latencies, n, sizeof(uint32_t), compare_latencies);
+	begin_line(word);
+	printf("\t%s\t%zu\t%u\t%u\t%" PRId64 "\n", v->name, n,
+		   n == 0 ? 0 : v->latencies[n / 2], n == 0 ? 0 : v->latencies[n * 99 / 100], v->notified);
+}
+
+static void
+end_variant(Variant *v)
+{
+	for (int i = 0; i < options.connections; i++)
 	{
 		PQsetnonblocking(v->sessions[i].conn, 0);
 		run_sql(v->sessions[i].conn, "SELECT pg_stat_force_next_flush()");
@@ -694,30 +519,69 @@ report_variant(Variant *v)
 	}
 }
 
+/*
+ * measure_hints measures, by turns, how long after its operation a hint is
+ * heard. There is a pause after each, of one to four milliseconds, so that
+ * whoever sends them is at rest.
+ */
 static void
-report_place(Place *place)
+measure_hints(void)
 {
-	static const char updates[] =
-		"SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_all_tables"
-		" WHERE relid = 'sayiir_workflow_snapshots'::regclass";
+	uint64_t	chance = 3;
 
-	if (place->store->history_count == NULL)
-		return;
-	if (ask(place->control, place->store->history_count, 0) != place->versions)
-		fail("%s: history has not the %" PRId64 " versions that were saved", place->name,
-			 place->versions);
-	begin_line("table");
-	printf("\t%s\t%" PRId64, place->name, ask(place->control, updates, 0));
-	printf("\t%" PRId64 "\n", ask(place->control, updates, 1));
+	if (options.connections != 1 || options.delay != 0)
+		fail("samples are taken with one connection and no delay");
+	for (int sample = 0; sample < options.samples; sample++)
+		for (int i = 0; i < nvariants; i++)
+		{
+			Variant    *v = &variants[i];
+
+			if (v->latencies == NULL)
+				v->latencies = must(malloc((size_t) options.samples * sizeof(uint32_t)));
+			v->latencies[v->nlatencies++] = hear_one(v);
+			usleep((useconds_t) (1000 + random_next(&chance) % 3000));
+		}
+	for (int i = 0; i < nvariants; i++)
+		report_latencies(&variants[i], "hint");
+}
+
+/*
+ * measure_slices lets all variants take turns.
+ */
+static void
+measure_slices(void)
+{
+	uint64_t	chance = 2;
+	int			order[MAX_VARIANTS];
+	double		started;
+
+	for (int i = 0; i < nvariants; i++)
+		run_slice(&variants[i], options.seconds / 4, most_operations(&variants[i]), false);
+	for (int i = 0; i < nvariants; i++)
+		order[i] = i;
+	started = now();
+	for (int round = 0; round < options.rounds; round++)
+	{
+		if (round >= MIN_ROUNDS && now() - started > options.budget)
+			break;
+		for (int i = nvariants - 1; i > 0; i--)
+		{
+			int			j = (int) (random_next(&chance) % (uint64_t) (i + 1));
+			int			other = order[i];
+
+			order[i] = order[j];
+			order[j] = other;
+		}
+		for (int i = 0; i < nvariants; i++)
+			measure(&variants[order[i]], round);
+	}
+	for (int i = 0; i < nvariants; i++)
+		report_latencies(&variants[i], "latency");
 }
 
 int
 main(int argc, char **argv)
 {
-	uint64_t	chance = 2;
-	int			order[MAX_VARIANTS];
-	double		started;
-	int			round;
 	int			i;
 
 	for (i = 1; i < argc && strchr(argv[i], '=') != NULL; i++)
@@ -751,6 +615,12 @@ main(int argc, char **argv)
 			options.instances = atoi(value);
 		else if (strcmp(argv[i], "compressible") == 0)
 			options.compressible = atoi(value);
+		else if (strcmp(argv[i], "delay") == 0)
+			options.delay = atoi(value);
+		else if (strcmp(argv[i], "samples") == 0)
+			options.samples = atoi(value);
+		else if (strcmp(argv[i], "scale") == 0)
+			options.scale = atoi(value);
 		else
 			fail("unknown option %s", argv[i]);
 	}
@@ -765,32 +635,13 @@ main(int argc, char **argv)
 	for (i = 0; i < nvariants; i++)
 		warm_up(&variants[i]);
 	/* All begin at the same distance from a checkpoint */
-	run_sql(places[0].control, "CHECKPOINT");
+	run_sql(first_control(), "CHECKPOINT");
+	if (options.samples > 0)
+		measure_hints();
+	else
+		measure_slices();
 	for (i = 0; i < nvariants; i++)
-		run_slice(&variants[i], options.seconds / 4, most_operations(), false);
-
-	for (i = 0; i < nvariants; i++)
-		order[i] = i;
-	started = now();
-	for (round = 0; round < options.rounds; round++)
-	{
-		if (round >= MIN_ROUNDS && now() - started > options.budget)
-			break;
-		for (i = nvariants - 1; i > 0; i--)
-		{
-			int			j = (int) (random_next(&chance) % (uint64_t) (i + 1));
-			int			other = order[i];
-
-			order[i] = order[j];
-			order[j] = other;
-		}
-		for (i = 0; i < nvariants; i++)
-			measure(&variants[order[i]], round);
-	}
-
-	for (i = 0; i < nvariants; i++)
-		report_variant(&variants[i]);
-	for (i = 0; i < nplaces; i++)
-		report_place(&places[i]);
+		end_variant(&variants[i]);
+	report_places();
 	return 0;
 }

@@ -24,6 +24,9 @@
 #define TEXT	25
 #define TEXTARRAY	1009
 #define TIMESTAMPTZ	1184
+#define BYTEAARRAY	1001
+#define INT4ARRAY	1007
+#define TIMESTAMPTZARRAY	1185
 
 #define CHANNEL			"sayiir_task_ready"
 #define TRACE_PARENT	"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -64,12 +67,12 @@ put_text(Params *p, const char *s)
 
 /* Memory that lives as long as the parameters */
 static char *
-scratch(Params *p, int len)
+scratch(Params *p, size_t len)
 {
 	char	   *bytes = p->scratch + p->used;
 
 	p->used += len;
-	if (p->used > (int) sizeof(p->scratch))
+	if (p->used > p->room)
 		abort();
 	return bytes;
 }
@@ -128,14 +131,20 @@ put_hash(Params *p, int n)
 
 /* The output of a task, different for each instance and task */
 static void
+fill_output(char *bytes, const Instance *instance, int n)
+{
+	uint64_t	state = (uint64_t) n << 32 ^ (uint64_t) (uintptr_t) instance;
+
+	for (int i = 0; i < OUTPUT_BYTES; i++)
+		bytes[i] = (char) (' ' + random_next(&state) % 95);
+}
+
+static void
 put_output(Params *p, const Job *job, int n)
 {
-	uint64_t	state = (uint64_t) n << 32 ^ (uint64_t) (uintptr_t) job->instance;
 	char	   *bytes = scratch(p, OUTPUT_BYTES);
-	int			i;
 
-	for (i = 0; i < OUTPUT_BYTES; i++)
-		bytes[i] = (char) (' ' + random_next(&state) % 95);
+	fill_output(bytes, job->instances[0], n);
 	put(p, bytes, OUTPUT_BYTES);
 }
 
@@ -146,21 +155,22 @@ put_hint(Params *p, const Job *job, int task)
 	static const char base64[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	unsigned char raw[1 + 8 + 32 + 2 * HASH_BYTES + 8 + 2] = {2};
-	Params		ids = {0};
-	size_t		id_len = strlen(job->instance->id);
+	char		ids_scratch[2 * HASH_BYTES];
+	Params		ids = {.scratch = ids_scratch, .room = sizeof(ids_scratch)};
+	size_t		id_len = strlen(job->instances[0]->id);
 	size_t		len = 1;
 	char	   *text;
 	int			n = 0;
 	size_t		i;
 
 	raw[len] = (unsigned char) id_len;
-	memcpy(raw + len + 8, job->instance->id, id_len);
+	memcpy(raw + len + 8, job->instances[0]->id, id_len);
 	len += 8 + id_len;
 	memcpy(raw + len, task_id(&ids, task), HASH_BYTES);
 	memcpy(raw + len + HASH_BYTES, task_id(&ids, DEFINITION), HASH_BYTES);
 	len += 2 * HASH_BYTES + 8;
 
-	text = scratch(p, (int) (len * 4 / 3 + 4));
+	text = scratch(p, len * 4 / 3 + 4);
 	for (i = 0; i < len; i += 3)
 	{
 		uint32_t	group = (uint32_t) raw[i] << 16 | (uint32_t) raw[i + 1] << 8 | raw[i + 2];
@@ -189,10 +199,10 @@ int4_of(const PGresult *result, int column)
 static void
 bind_extension_save(const Job *job, Params *p)
 {
-	int			task = job->instance->task;
+	int			task = job->instances[0]->task;
 
-	put(p, job->blob->bytes, job->blob->len);
-	put_text(p, job->instance->id);
+	put(p, job->blobs[0]->bytes, job->blobs[0]->len);
+	put_text(p, job->instances[0]->id);
 	put_text(p, "InProgress");
 	put_hash(p, DEFINITION);
 	put_hash(p, task);
@@ -304,9 +314,9 @@ took_one_row(Job *job, PGresult *result)
 static void
 bind_client_save(const Job *job, Params *p)
 {
-	int			task = job->instance->task;
+	int			task = job->instances[0]->task;
 
-	put_text(p, job->instance->id);
+	put_text(p, job->instances[0]->id);
 	put_text(p, "InProgress");
 	put_hash(p, DEFINITION);
 	put_hash(p, task);
@@ -317,9 +327,9 @@ bind_client_save(const Job *job, Params *p)
 	put_text(p, TRACE_PARENT);
 	put_int2(p, 3);
 	put_no_tags(p);
-	put(p, job->blob->hash, HASH_BYTES);
+	put(p, job->blobs[0]->hash, HASH_BYTES);
 	put_bool(p, false);
-	put(p, job->blob->bytes, job->blob->len);
+	put(p, job->blobs[0]->bytes, job->blobs[0]->len);
 	put_text(p, "completed");
 	put_text(p, CHANNEL);
 	put_hint(p, job, task);
@@ -335,27 +345,124 @@ bind_client_save(const Job *job, Params *p)
 	}
 }
 
+/* --- Batches ---------------------------------------------------------- */
+
+/*
+ * end_array puts what was written to scratch since begin_array as an array of
+ * so many elements.
+ */
+static char *
+begin_array(Params *p)
+{
+	return scratch(p, 20);
+}
+
+static void
+add_element(Params *p, const char *bytes, size_t len)
+{
+	uint32_t	net = htonl((uint32_t) len);
+
+	memcpy(scratch(p, 4), &net, 4);
+	memcpy(scratch(p, len), bytes, len);
+}
+
+static void
+end_array(Params *p, char *begin, Oid type, int n)
+{
+	uint32_t	header[5] = {htonl(1), 0, htonl(type), htonl((uint32_t) n), htonl(1)};
+
+	memcpy(begin, header, sizeof(header));
+	put(p, begin, (int) (p->scratch + p->used - begin));
+}
+
+static void
+put_texts(Params *p, int n, const char *s)
+{
+	char	   *array = begin_array(p);
+
+	for (int i = 0; i < n; i++)
+		add_element(p, s, strlen(s));
+	end_array(p, array, TEXT, n);
+}
+
+static void
+put_hashes(Params *p, const Job *job, int back)
+{
+	char	   *array;
+	char		hashes[MAX_BATCH][HASH_BYTES];
+
+	for (int i = 0; i < job->n; i++)
+		memcpy(hashes[i], task_id(p, back < 0 ? DEFINITION : job->instances[i]->task - back),
+			   HASH_BYTES);
+	array = begin_array(p);
+	for (int i = 0; i < job->n; i++)
+		add_element(p, hashes[i], HASH_BYTES);
+	end_array(p, array, BYTEA, job->n);
+}
+
+/* The same saves as those of bind_extension_save, in one call */
+static void
+bind_extension_batch(const Job *job, Params *p)
+{
+	char	   *array;
+	char		bytes[OUTPUT_BYTES];
+
+	array = begin_array(p);
+	for (int i = 0; i < job->n; i++)
+		add_element(p, job->blobs[i]->bytes, (size_t) job->blobs[i]->len);
+	end_array(p, array, BYTEA, job->n);
+	array = begin_array(p);
+	for (int i = 0; i < job->n; i++)
+		add_element(p, job->instances[i]->id, strlen(job->instances[i]->id));
+	end_array(p, array, TEXT, job->n);
+	put_texts(p, job->n, "InProgress");
+	put_hashes(p, job, -1);
+	put_hashes(p, job, 0);
+	array = begin_array(p);
+	for (int i = 0; i < job->n; i++)
+	{
+		uint32_t	net = htonl((uint32_t) job->instances[i]->task);
+
+		add_element(p, (char *) &net, 4);
+	}
+	end_array(p, array, INT4, job->n);
+	put_null(p);
+	put_texts(p, job->n, "AtTask");
+	put_null(p);
+	put_texts(p, job->n, TRACE_PARENT);
+	put_null(p);
+	put_null(p);
+	put_hashes(p, job, 1);
+	array = begin_array(p);
+	for (int i = 0; i < job->n; i++)
+	{
+		fill_output(bytes, job->instances[i], job->instances[i]->task - 1);
+		add_element(p, bytes, OUTPUT_BYTES);
+	}
+	end_array(p, array, BYTEA, job->n);
+}
+
 /* --- Task results ----------------------------------------------------- */
 
 static void
 bind_extension_result(const Job *job, Params *p)
 {
-	put_text(p, job->instance->id);
-	put_hash(p, job->instance->task);
-	put_output(p, job, job->instance->task);
+	put_text(p, job->instances[0]->id);
+	put_hash(p, job->instances[0]->task);
+	put_output(p, job, job->instances[0]->task);
 }
 
 static void
 bind_extension_result_data(const Job *job, Params *p)
 {
 	bind_extension_result(job, p);
-	put(p, job->blob->bytes, job->blob->len);
+	put(p, job->blobs[0]->bytes, job->blobs[0]->len);
 }
 
 static void
 bind_instance(const Job *job, Params *p)
 {
-	put_text(p, job->instance->id);
+	put_text(p, job->instances[0]->id);
 }
 
 static bool
@@ -370,7 +477,7 @@ take_version(Job *job, PGresult *result)
 static void
 bind_instance_version(const Job *job, Params *p)
 {
-	put_text(p, job->instance->id);
+	put_text(p, job->instances[0]->id);
 	put_int4(p, job->version);
 }
 
@@ -378,15 +485,15 @@ bind_instance_version(const Job *job, Params *p)
 static void
 bind_client_result(const Job *job, Params *p)
 {
-	put_text(p, job->instance->id);
+	put_text(p, job->instances[0]->id);
 	put_text(p, "InProgress");
 	put_hash(p, 0);
-	put_int4(p, job->instance->task);
+	put_int4(p, job->instances[0]->task);
 	put_int4(p, job->version + 1);
-	put(p, job->blob->hash, HASH_BYTES);
-	put(p, job->blob->bytes, job->blob->len);
-	put_hash(p, job->instance->task);
-	put_output(p, job, job->instance->task);
+	put(p, job->blobs[0]->hash, HASH_BYTES);
+	put(p, job->blobs[0]->bytes, job->blobs[0]->len);
+	put_hash(p, job->instances[0]->task);
+	put_output(p, job, job->instances[0]->task);
 }
 
 #define CLIENT_RESULT_WRITES \
@@ -411,7 +518,7 @@ bind_client_result(const Job *job, Params *p)
 static void
 bind_floor_update(const Job *job, Params *p)
 {
-	put_text(p, job->instance->id);
+	put_text(p, job->instances[0]->id);
 }
 
 /* --- The table -------------------------------------------------------- */
@@ -419,21 +526,29 @@ bind_floor_update(const Job *job, Params *p)
 #define ANALYZE \
 	"VACUUM ANALYZE sayiir_workflow_snapshots, sayiir_workflow_snapshot_history, sayiir_workflow_tasks"
 
+#define HISTORY_COUNT "SELECT count(*) FROM sayiir_workflow_snapshot_history"
+
+#define EXTENSION_STORE \
+	.setup = "DROP EXTENSION IF EXISTS sayiir_pg; CREATE EXTENSION sayiir_pg;", \
+	.populate = "extension", .analyze = ANALYZE, .history_count = HISTORY_COUNT
+
+#define CLIENT_STORE \
+	.setup_file = "client_store.sql", \
+	.populate = "client", .analyze = ANALYZE, .history_count = HISTORY_COUNT
+
 const Store stores[] = {
+	{.name = "extension", EXTENSION_STORE},
+	{.name = "client", CLIENT_STORE},
+	/* Growth: long histories, many other instances, an old snapshot that keeps dead rows */
+	{.name = "extension-v1000", EXTENSION_STORE, .instances = 100, .age = 1000},
+	{.name = "extension-v10000", EXTENSION_STORE, .instances = 20, .age = 10000},
 	{
-		.name = "extension",
-		.setup = "DROP EXTENSION IF EXISTS sayiir_pg; CREATE EXTENSION sayiir_pg;",
-		.populate = "extension",
-		.analyze = ANALYZE,
-		.history_count = "SELECT count(*) FROM sayiir_workflow_snapshot_history",
+		.name = "extension-million", EXTENSION_STORE, .filled = 1000000,
+		.fill = "SELECT count(sayiir_save_snapshot('\\x7b7d', 'other-' || i, 'InProgress',"
+		" sha256('other'), sha256('first'), 0, NULL, 'AtTask')) FROM generate_series(1, %d) AS i",
 	},
-	{
-		.name = "client",
-		.setup_file = "client_store.sql",
-		.populate = "client",
-		.analyze = ANALYZE,
-		.history_count = "SELECT count(*) FROM sayiir_workflow_snapshot_history",
-	},
+	{.name = "extension-held", EXTENSION_STORE, .instances = 100, .held = true},
+	{.name = "client-held", CLIENT_STORE, .instances = 100, .held = true},
 	{
 		.name = "floor",
 		.setup = "DROP EXTENSION IF EXISTS sayiir_pg; CREATE EXTENSION sayiir_pg;"
@@ -464,6 +579,29 @@ const Scenario scenarios[] = {
 		.name = "client-quiet", .store = "client", .writes_version = true,
 		.steps = {{CLIENT_SAVE_QUIET}},
 	},
+	/* A wakeup that another process sends after the commit */
+	{
+		.name = "extension-deferred", .store = "extension", .writes_version = true,
+		.session = "SET sayiir.notify = 'deferred'",
+		.steps = {{EXTENSION_SAVE}},
+	},
+	/* Many saves in one call and one commit */
+	{
+		.name = "extension-batch", .store = "extension", .writes_version = true, .saves = MAX_BATCH,
+		.steps = {{
+			.sql = "SELECT sayiir_save_snapshots($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+			.nparams = 14,
+			.types = {BYTEAARRAY, TEXTARRAY, TEXTARRAY, BYTEAARRAY, BYTEAARRAY, INT4ARRAY, TEXTARRAY,
+				TEXTARRAY, TIMESTAMPTZARRAY, TEXTARRAY, INT4ARRAY, TEXTARRAY, BYTEAARRAY, BYTEAARRAY},
+			.bind = bind_extension_batch, .take = took_value,
+		}},
+	},
+	/* The saves of the stores that have grown */
+	{.name = "extension-v1000", .store = "extension-v1000", .writes_version = true, .steps = {{EXTENSION_SAVE}}},
+	{.name = "extension-v10000", .store = "extension-v10000", .writes_version = true, .steps = {{EXTENSION_SAVE}}},
+	{.name = "extension-million", .store = "extension-million", .writes_version = true, .steps = {{EXTENSION_SAVE}}},
+	{.name = "extension-held", .store = "extension-held", .writes_version = true, .steps = {{EXTENSION_SAVE}}},
+	{.name = "client-held", .store = "client-held", .writes_version = true, .steps = {{CLIENT_SAVE}}},
 	/* A task result: one call, and five round trips */
 	{
 		.name = "extension-result", .store = "extension", .writes_version = true,

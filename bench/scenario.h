@@ -20,6 +20,7 @@
 #define MAX_PARAMS		20
 #define MAX_STEPS		5
 #define HASH_BYTES		32
+#define MAX_BATCH		100		/* saves of one call */
 #define OUTPUT_BYTES	100		/* output of a task */
 
 /* A snapshot to be saved, and its SHA-256 as far as anybody checks */
@@ -43,15 +44,17 @@ typedef struct Params
 	int			n;
 	const char *values[MAX_PARAMS];
 	int			lengths[MAX_PARAMS];
-	char		scratch[1024];
-	int			used;
+	char	   *scratch;		/* memory for values */
+	size_t		room;
+	size_t		used;
 } Params;
 
 /* One operation under way */
 typedef struct Job
 {
-	Instance   *instance;
-	const Blob *blob;
+	int			n;				/* instances that it saves */
+	Instance   *instances[MAX_BATCH];
+	const Blob *blobs[MAX_BATCH];
 	int			version;		/* what a statement of it has read */
 } Job;
 
@@ -73,6 +76,11 @@ typedef struct Store
 	const char *setup;			/* SQL, or NULL */
 	const char *setup_file;		/* SQL in a file beside the driver's source, or NULL */
 	const char *populate;		/* the scenario that makes an instance */
+	int			instances;		/* that are measured, 0 for the option */
+	int			age;			/* versions that each of them gets first */
+	const char *fill;			/* SQL that adds %d instances beside them, or NULL */
+	int			filled;
+	bool		held;			/* an old snapshot is held while it is measured */
 	const char *analyze;		/* what makes statistics of a populated store */
 	const char *history_count;	/* query of the number of versions */
 } Store;
@@ -82,7 +90,8 @@ typedef struct Scenario
 	const char *name;
 	const char *store;
 	const char *session;		/* SQL that each session runs first, or NULL */
-	bool		writes_version; /* each operation adds one to history */
+	int			saves;			/* that one operation makes, 0 for 1 */
+	bool		writes_version; /* each save adds one to history */
 	Step		steps[MAX_STEPS];
 } Scenario;
 
