@@ -347,10 +347,7 @@ bind_client_save(const Job *job, Params *p)
 
 /* --- Batches ---------------------------------------------------------- */
 
-/*
- * end_array puts what was written to scratch since begin_array as an array of
- * so many elements.
- */
+/* An array is written to scratch; begin_array leaves room for what end_array knows */
 static char *
 begin_array(Params *p)
 {
@@ -523,8 +520,7 @@ bind_floor_update(const Job *job, Params *p)
 
 /* --- The table -------------------------------------------------------- */
 
-#define ANALYZE \
-	"VACUUM ANALYZE sayiir_workflow_snapshots, sayiir_workflow_snapshot_history, sayiir_workflow_tasks"
+#define ANALYZE	"VACUUM ANALYZE"
 
 #define HISTORY_COUNT "SELECT count(*) FROM sayiir_workflow_snapshot_history"
 
